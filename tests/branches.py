@@ -5,8 +5,6 @@ the share of branches alone. What tests start as processes is not measured. Of m
 imports slipcover knows nothing, so there must be none.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Tests that need a program which is not installed are left out, and one line says
 in the environment each of them fails.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

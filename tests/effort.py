@@ -1,13 +1,8 @@
 """How much is done: CPU time of this thread, which others on the machine do not lengthen."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

@@ -5,8 +5,6 @@ whose text has changed must be written anew there; until then the check fails. `
 ONLY=quota` breaks those alone whose name holds that word.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

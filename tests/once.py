@@ -4,24 +4,19 @@ Most tests plan in less time than reading the shipped files takes. What tests st
 reads them each time, as users do.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 from hypothesis import settings
 
 from planner.inputs.catalog.merged import merged_catalog
+from planner.inputs.reading.locate import Located
 from planner.inputs.reading.reader import read_document
 from planner.inputs.rules.book import gathered_rules
 from planner.sizing.sizers import Sizers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from planner.inputs.reading.locate import Located
 
 ROOT = Path(__file__).parents[1]
 

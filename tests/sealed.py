@@ -1,7 +1,5 @@
 """Puts the digest of a plan.json right again, for tests that need an edited plan."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

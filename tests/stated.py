@@ -1,21 +1,16 @@
 """A scenario of a test as a file, read with all that it stands on."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 import planner
 from planner.inputs.load import Question
 from planner.inputs.override import Override
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from planner.inputs.settled import Inputs
+from planner.inputs.settled import Inputs
 
 
 def load_inputs(
@@ -33,6 +28,11 @@ def load_inputs(
     """
     overrides = tuple(map(Override.parse, settings))
     return Question(scenario, catalog=catalog, rules=rules).inputs(variations, overrides)
+
+
+def changed(model: Any, **changes: Any) -> Any:
+    """A copy in which some fields differ; nothing is checked again."""
+    return model.model_copy(update=changes)
 
 
 def edited(text: str, *changes: tuple[str, str]) -> str:

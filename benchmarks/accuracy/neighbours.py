@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.accuracy.serving import serving_pairs
 from benchmarks.accuracy.startups import startup_scores
-from planner.sizing.tries import Tries
+from planner.sizing.count import Tries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from planner.inputs.scenario.job import Job, Serve
 
 if TYPE_CHECKING:
     from benchmarks.accuracy.world import World
-    from planner.sizing.memory import Memory
+    from planner.sizing.candidate import Memory
 
 __all__ = ["Startup", "StartupScore", "read_startups", "startup_scores"]
 

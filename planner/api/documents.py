@@ -40,8 +40,8 @@ from planner.reporting.document import Document
 from planner.reporting.documents import Edition, justification_document, quarterly_document
 from planner.reporting.excel import render as excel
 from planner.reporting.format import listed
-from planner.reporting.html.render import render as html
-from planner.reporting.pages import printer
+from planner.reporting.html import printer
+from planner.reporting.html import render as html
 from planner.reporting.sections.options import command_for
 from planner.reporting.traced import RelatedResults
 from planner.whatif.alternatives import find_alternatives

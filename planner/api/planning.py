@@ -33,8 +33,7 @@ from planner.planning.store import (
 from planner.planning.words import nodes_text
 from planner.reporting import markdown
 from planner.reporting.document import Document, Picture
-from planner.reporting.format import count_of, gap_percent, in_usd, listed, record, usd
-from planner.reporting.plan import (
+from planner.reporting.documents import (
     FULL,
     SCREEN,
     brief_document,
@@ -42,14 +41,15 @@ from planner.reporting.plan import (
     jobs_document,
     plan_document,
 )
-from planner.reporting.sections.comparison import (
+from planner.reporting.format import count_of, gap_percent, in_usd, listed, record, usd
+from planner.reporting.sections.purchases import action_of
+from planner.reporting.sections.sizing import explanation_document
+from planner.reporting.sections.variants import (
     OPEN,
     comparison_document,
     replay_document,
     waterfall_chart,
 )
-from planner.reporting.sections.explain import explanation_document
-from planner.reporting.sections.purchases import action_of
 from planner.sizing.sizers import Sizers
 from planner.version import GAP, TIME_LIMIT_SECONDS
 from planner.whatif.actuals import read_actuals

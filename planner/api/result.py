@@ -16,10 +16,9 @@ from pydantic import BaseModel
 
 from planner.errors import Finding, InputError, PlannerWarning
 from planner.planning.files import Folder
-from planner.reporting import markdown
+from planner.reporting import html, markdown
 from planner.reporting.document import Column, Document, Heading, Paragraph, Picture, Table
-from planner.reporting.html import render as html
-from planner.reporting.pages import illustrated, with_pictures
+from planner.reporting.html import illustrated, with_pictures
 
 FilePath: TypeAlias = str | PathLike[str]
 Progress: TypeAlias = "Callable[[str], None] | None"

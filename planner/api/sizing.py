@@ -44,7 +44,7 @@ from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate
 from planner.sizing.calibration import Calibration
 from planner.sizing.candidate import Candidate, Sizing
-from planner.sizing.selftest import run_examples
+from planner.sizing.engine import run_examples
 from planner.sizing.sizers import Sizers, size_portfolio
 
 KINDS: Final = ("gpus", "nodes", "models", "prices")

@@ -28,16 +28,16 @@ from pydantic_core import PydanticCustomError
 from planner.inputs.text import FIRST_YEAR, LAST_YEAR, described
 
 LARGEST = 10**15
-"""No figure is larger: what is, is a slip of the hand that no sum here was made for."""
+"""No figure may be larger: one that is, is a typing error that no sum here is made for."""
 LARGEST_COUNT = 10**9
 LARGEST_COUNT_PER_QUARTER = 1_000_000
 LARGEST_FLEET = 100_000
 _AMONG_THOUSANDS = -3
 
 _IN_DETAIL = re.compile(r"[;:.] | \(|\.$")
-"""Where the docstring of a field has said what it means."""
+"""Where a field's docstring has said what it means, and goes on in detail."""
 WRITTEN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-"""How a date is written, in one way alone."""
+"""How a date is written: in one way only."""
 _YEAR_FIRST = re.compile(
     r"(20[0-9]{2})(?:[-/.]([0-9]{1,2})[-/.]|([0-9]{2}))([0-9]{1,2})(?:[T ].*)?$"
 )
@@ -47,7 +47,7 @@ _WRITTEN_PERCENT = re.compile(r"([-+]?[0-9]{1,9}(?:\.[0-9]{1,20})?)\s*%")
 
 
 class NotKnown(Exception):  # noqa: N818 - no error of anybody's: it ends a question
-    """A value was asked for that is wrong, or missing, in the file it should come from."""
+    """A value was asked for that is wrong or missing in the file that it should come from."""
 
 
 class Frozen(BaseModel):
@@ -62,7 +62,7 @@ class Frozen(BaseModel):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Only what `reading.partial` builds lacks a field: it was found to be wrong."""
+            """Only models built by `reading.partial` lack a field: it was found to be wrong."""
             if name in type(self).model_fields:
                 raise NotKnown(name)
             return super().__getattr__(name)
@@ -70,14 +70,14 @@ class Frozen(BaseModel):
 
 @cache
 def _classes(module: str) -> dict[str, list[ast.stmt]]:
-    """The bodies of the classes of a module."""
+    """Return the bodies of the classes of a module."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 @cache
 def docstrings(model: type[BaseModel]) -> dict[str, str]:
-    """What stands below each field of a model, and of the models that it extends."""
+    """Return the string below each field of a model, and of the models that it extends."""
     found: dict[str, str] = {}
     for extended in model.__mro__[: model.__mro__.index(BaseModel)]:
         for field, below in pairwise(_classes(extended.__module__).get(extended.__name__, ())):
@@ -92,20 +92,20 @@ def docstrings(model: type[BaseModel]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class AsFact:
-    """Marks a field that rules may ask for: in which unit; text and truth have none.
+    """Marks a field that rules may ask for, with its unit; text and booleans have none.
 
-    `fact` is what rules call it, where that is not the field's name.
+    `fact` is its name in rules, if that is not the field's name.
     """
 
     unit: str = ""
     fact: str = ""
     field: tuple[type[BaseModel], str] | None = None
-    """Which field it marks."""
+    """The field that it marks."""
 
     @staticmethod
     @cache
     def of(model: type[BaseModel]) -> dict[str, AsFact]:
-        """The marked fields of a model by their names."""
+        """Return the marked fields of a model by name."""
         return {
             name: replace(marker, fact=marker.fact or name, field=(model, name))
             for name, field in model.model_fields.items()
@@ -115,7 +115,7 @@ class AsFact:
 
     @property
     def meaning(self) -> str:
-        """What the field means: its docstring, up to what is said in detail."""
+        """Return what the field means: its docstring, up to what is said in detail."""
         assert self.field is not None  # of what `of` gives
         model, name = self.field
         told = " ".join(docstrings(model)[name].split())
@@ -124,9 +124,9 @@ class AsFact:
 
 
 def plain_types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be
-    """The plain types and words that a field can be, within options and unions.
+    """Return the plain types and words that a field can be, within options and unions.
 
-    Figures by quarter are one figure.
+    Figures by quarter count as one figure.
     """
     if get_origin(annotation) is dict:
         return []
@@ -134,7 +134,7 @@ def plain_types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a fiel
 
 
 def _day_meant(text: str) -> str:
-    """How a date is written, by the one that was meant where a text leaves no doubt."""
+    """Say how a date is written, with the one that was meant if the text leaves no doubt."""
     year, month, number = "YYYY", "MM", "DD"
     if found := _YEAR_FIRST.match(text):
         year, month, number = found[1], found[2] or found[3], found[4]
@@ -146,7 +146,10 @@ def _day_meant(text: str) -> str:
 
 
 def day(value: object) -> object:
-    """A date is written in one way alone; what is no text stays for others to judge."""
+    """Validate a date, which is written in one way only.
+
+    Leave what is no text to other validators.
+    """
     if isinstance(value, int) and _YEAR_FIRST.fullmatch(str(value)):
         value = str(value)
     if not isinstance(value, str):
@@ -163,7 +166,7 @@ def day(value: object) -> object:
 
 
 def _number(value: object) -> object:
-    """Numbers stay exact: `0.1` is one tenth, not the nearest binary fraction; 6e8 is 600000000."""
+    """Keep numbers exact: `0.1` is one tenth, not the nearest binary fraction; 6e8 is 600000000."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = Decimal(str(value))
     if isinstance(value, Decimal) and value.is_finite() and abs(value) <= LARGEST:
@@ -172,9 +175,9 @@ def _number(value: object) -> object:
 
 
 def whole(value: object) -> object:
-    """A count may be written `8.0`; `8.5` and `true` may not, though `true` equals 1 in Python.
+    """Accept a count written `8.0`, but not `8.5`, nor `true`, though `true` equals 1 in Python.
 
-    Nor may `8.000`: elsewhere the point parts thousands.
+    Nor `8.000`: in other countries the point separates thousands.
     """
     if isinstance(value, bool):
         raise PydanticCustomError("int_type", "no whole number")
@@ -212,7 +215,7 @@ def _clean(value: str) -> str:
 
 
 def _payable(price: Decimal) -> Decimal:
-    """Less would be rounded to nothing, and what costs nothing is bought without end."""
+    """Refuse a price that would be rounded to nothing: what costs nothing is bought without end."""
     if price < Decimal("0.01"):
         raise ValueError(f"{price:f} is less than a cent")
     return price
@@ -272,14 +275,14 @@ def _shape(value: object) -> str:
 
 
 ONE_OR_BY_KEY = Discriminator(_shape)
-"""Tells `one figure` from figures `by key`, the tags of a union of both."""
+"""Tells `one figure` from figures `by key`: the tags of a union of both."""
 
 
 KNOWN_FORMAT = 1
 
 
 def known_format(value: object) -> object:
-    """Refuse what a later planner wrote, in words that say so."""
+    """Refuse a format that a later planner wrote, and say so."""
     value = whole(value)
     if isinstance(value, int) and value > KNOWN_FORMAT:
         raise ValueError(
@@ -289,7 +292,7 @@ def known_format(value: object) -> object:
 
 
 def switched(value: object) -> object:
-    """`true` stands for a mapping that states nothing, and `false` for none."""
+    """Read `true` as a mapping that states nothing, and `false` as none."""
     if isinstance(value, bool):
         return {} if value else None
     if isinstance(value, str):
@@ -298,7 +301,7 @@ def switched(value: object) -> object:
 
 
 Switch = BeforeValidator(switched)
-"""Of a mapping none of whose keys is needed: it may be switched on by `true` as well."""
+"""For a mapping without required keys: `true` switches it on as well."""
 
 
 def _several(value: object) -> str:

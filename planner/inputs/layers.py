@@ -26,7 +26,7 @@ from planner.inputs.text import did_you_mean, difference, flow, flow_key, folded
 _TITLES = ("format", "name", "description")
 """Keys that each file states for itself."""
 _MOST_LAYERS = 20
-"""Files that build on each other; nobody can follow a value through more."""
+"""The most files that build on each other; nobody can follow a value through more."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Layer:
 
     @property
     def question(self) -> YamlDocument:
-        """The file without its variations, each value of it bound to this file."""
+        """The file without its variations, with each value bound to this file."""
         data = {k: v for k, v in self.document.data.items() if k not in Variations.model_fields}
         branch: dict[str | int, Entry] = {
             key: self.document.branch[key]._replace(origin=self.document) for key in data
@@ -52,22 +52,22 @@ class Layers:
 
     files: tuple[_Layer, ...]
     mistakes: tuple[Finding, ...] = ()
-    """In what the files say beside the question, and in how they are written."""
+    """Mistakes in what the files say beside the question, and in how they are written."""
     listed: Listed = lambda document, path: None  # noqa: ARG005 - nobody knows prices
 
     @property
     def documents(self) -> tuple[YamlDocument, ...]:
-        """The files as they were read, the base first."""
+        """Return the files as they were read, the base first."""
         return tuple(layer.document for layer in self.files)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every override and scenario that can be asked for, the base's first."""
+        """Return every override and scenario that can be asked for, the base's first."""
         return (*self._overrides, *self._scenarios)
 
     @property
     def cases(self) -> tuple[str, ...]:
-        """What a check tries beside the question itself: scenarios, and overrides that are in none.
+        """Return what a check tries besides the question: scenarios, and overrides in none of them.
 
         An override may need another beside it, which the lists of the file then say.
         """
@@ -77,7 +77,7 @@ class Layers:
 
     @cached_property
     def _overrides(self) -> dict[str, YamlDocument]:
-        """The file of each override."""
+        """Return the file of each override."""
         return {name: one.document for one in self.files for name in one.variations.overrides}
 
     @cached_property
@@ -86,7 +86,10 @@ class Layers:
 
     @cached_property
     def _base(self) -> tuple[Composed, tuple[Finding, ...]]:
-        """The question as the files state it, with what they always apply, and its mistakes."""
+        """Return the question as the files state it, with what they always apply.
+
+        And its mistakes.
+        """
         first, *others = self.files
         findings = list(self.mistakes)
         named = dict.fromkeys(self._expanded(first))
@@ -107,8 +110,8 @@ class Layers:
     ) -> Composed:
         """Apply overrides and scenarios of the files by name, then others.
 
-        An override that is named twice is applied once, where it is named first.
-        Raises InputError for unknown names and for changes that cannot be made; it knows the
+        An override that is named twice is applied once, where it is named first. Raises
+        InputError for unknown names and for changes that cannot be made; the error knows the
         question with all others.
         """
         base, mistakes = self._base
@@ -140,15 +143,15 @@ class Layers:
 
 
 def _made(composed: Composed) -> frozenset[str]:
-    """Names of the overrides that a question holds already."""
+    """Return the names of the overrides that a question holds already."""
     return frozenset(one.by.removeprefix("override ") for one in composed.applied)
 
 
 def read_layers(path: FilePath, text: str | None = None) -> Layers:
-    """Read a scenario and what it extends, and that, in turn; `text` stands in for its file.
+    """Read a scenario and what it extends, recursively; `text` stands in for its file.
 
     Raises InputError for a file that cannot be read to its end, and for a base that may not be
-    read. All else that is wrong, such as a name that stands for nothing, is among the mistakes.
+    read. All else that is wrong, such as unknown names, is among the mistakes.
     """
     attempts = Attempts()
 
@@ -171,7 +174,10 @@ def read_layers(path: FilePath, text: str | None = None) -> Layers:
 
 
 def _base_of(document: YamlDocument, name: str, read: Sequence[FilePath]) -> FilePath:
-    """The base that a file names; raises InputError where it may not be, or was read before."""
+    """Return the base that a file names.
+
+    Raises InputError if it may not be named, or was read before.
+    """
     base = base_path(document, name, may_rise=len(read) == 1)
     fault = None
     if base.resolve() in read:
@@ -185,7 +191,10 @@ def _base_of(document: YamlDocument, name: str, read: Sequence[FilePath]) -> Fil
 
 
 def _layer(document: YamlDocument, attempts: Attempts) -> _Layer:
-    """One file; of its variations what is known. Raises InputError where its base is not."""
+    """Read one file, and what is known of its variations.
+
+    Raises InputError if its base is not known.
+    """
     require_kind(document, ScenarioFile)
     data = {k: v for k, v in document.data.items() if k in Variations.model_fields}
     written = attempts.known(lambda: validate(replace(document, data=data), Variations))
@@ -198,10 +207,11 @@ def _layer(document: YamlDocument, attempts: Attempts) -> _Layer:
 def base_path(
     document: YamlDocument, name: str, *, key: str = "extends", may_rise: bool = True
 ) -> FilePath:
-    """Where a base lies that a file names under a key; raises InputError where it may not reach.
+    """Return where a base lies that a file names under a key.
 
     A base lies in the folder of the file that names it or below, and for the file that was named
-    by the user also in the folder above, but in no other folder there.
+    by the user also in the folder above, but in no other folder there. Raises InputError for any
+    other place.
     """
     assert document.path is not None
     folder = document.path.parent
@@ -221,7 +231,7 @@ def base_path(
 
 
 def _twice_named(layers: Layers) -> Iterator[Finding]:
-    """An override or scenario of the name of another, or a name that looks like it."""
+    """Find an override or scenario with the name of another, or a name that looks like it."""
     met: dict[str, tuple[str, str]] = {}
     for layer in layers.files:
         for section in ("overrides", "scenarios"):
@@ -240,7 +250,7 @@ def _twice_named(layers: Layers) -> Iterator[Finding]:
 
 
 def _unknown_names(layers: Layers) -> Iterator[Finding]:
-    """Lists that name an override which neither their own file nor a base of it has."""
+    """Find lists that name an override which neither their own file nor a base of it has."""
     overrides: list[str] = []
     scenarios: list[str] = []
     for layer in layers.files:
@@ -268,7 +278,7 @@ def _no_override(
 
 
 def _extended(base: YamlDocument, own: YamlDocument, findings: list[Finding]) -> YamlDocument:
-    """The base with what a file adds; all that both of them state is added to `findings`."""
+    """Return the base with what a file adds; what both of them state is added to `findings`."""
     data, branch = base.data, dict(base.branch)
     for key in _TITLES:
         if key in own.data:
@@ -290,7 +300,7 @@ def _extended(base: YamlDocument, own: YamlDocument, findings: list[Finding]) ->
 
 
 def _additions(base: Any, own: dict[str, Any], outer: Path) -> Iterator[tuple[Path, Any]]:  # noqa: ANN401
-    """What a file says that is not a mapping of the base as well, at its outermost path."""
+    """Yield what a file adds that is not a mapping of the base as well, at its outermost path."""
     for key, value in own.items():
         path = (*outer, key)
         there = base.get(key)
@@ -301,7 +311,7 @@ def _additions(base: Any, own: dict[str, Any], outer: Path) -> Iterator[tuple[Pa
 
 
 def resolved(composed: Composed) -> str:
-    """The whole scenario as YAML, each value with the file and line, or the change, it is from."""
+    """Return the whole scenario as YAML, each value with the place or change it is from."""
     by_path = {one.path: one.by for one in composed.applied}
     lines = _lines(composed.document, by_path)
     return "".join(f"{line}\n" for line in lines)
@@ -336,13 +346,14 @@ def _origin(document: YamlDocument, path: Path, by_path: dict[str, str]) -> str:
 
 
 _IN_ORDER = frozenset({"apply", "catalog", "overrides", "price_breaks", "rules", "scenarios"})
-"""Keys of, or under, which the order of a list says something; all other lists are sets."""
+"""Keys for which the order of a list matters; all other lists are sets."""
 
 
 def stated(data: dict[str, Any]) -> str:
-    """What a scenario says, as YAML: sections in the order of the format, all else sorted.
+    """Return what a scenario says as YAML: sections in the order of the format, all else sorted.
 
-    However keys and sets were ordered, and whatever was remarked: what says the same is the same.
+    Scenarios that say the same have the same text, however keys and sets were ordered and
+    whatever was commented.
     """
     sections = [name for name in ScenarioFile.model_fields if name in data]
     ordered = ((name, _in_order(data[name], is_set=name not in _IN_ORDER)) for name in sections)

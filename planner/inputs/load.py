@@ -48,7 +48,8 @@ from planner.inputs.settled import (
 R = TypeVar("R")
 
 _LEAST_KEPT, _MOST_KEPT, _MOST_JOBS_KEPT = 4, 256, 20_000
-"""Inputs of variants that are kept for whoever asks again, by number and by all of their jobs."""
+"""How many variants' inputs are kept for whoever asks again: by number, and by all of their
+jobs."""
 
 
 def load_catalog(extra: Sequence[Path] = ()) -> tuple[Catalog, tuple[InputFile, ...]]:
@@ -86,7 +87,7 @@ class Question:
     ) -> None:
         """Read the scenario and what it extends; raises InputError.
 
-        `text` is what the file said, where that is known: then it need no longer be there.
+        `text` is the content of the file, if it is known: then the file need no longer exist.
         """
         self.path, self.text = scenario, text
         self.layers = replace(read_layers(scenario, text), listed=self._listed)
@@ -100,7 +101,7 @@ class Question:
         self._book = cache(gathered_rules)
 
     def inputs(self, variations: Sequence[str] = (), settings: Sequence[Override] = ()) -> Inputs:
-        """One variant with all that it stands on; raises InputError with every mistake."""
+        """Return one variant with all that it needs; raises InputError with every mistake."""
         return self._asked(tuple(variations), tuple(settings))
 
     def _inputs(self, variations: tuple[str, ...], settings: tuple[Override, ...]) -> Inputs:
@@ -132,7 +133,7 @@ class Question:
         return inputs.model_copy(update=said)
 
     def _listed(self, document: YamlDocument, path: DocumentPath) -> Decimal | None:
-        """The price book's figure for the price of an offer, which a relative change moves."""
+        """Return the price book's figure for an offer's price, which a relative change moves."""
         if len(path) != 3 or path[0] != "offers":
             return None
         with suppress(InputError):  # what is wrong with the catalog is told where it is read
@@ -141,7 +142,7 @@ class Question:
         return None
 
     def in_order(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Each finding once: those of its files first, file by file and by line."""
+        """Return each finding once: those of its files first, file by file and by line."""
         files = [one.shown_as for one in reversed(self.layers.documents)]
 
         def place(finding: Finding) -> tuple[int, int, int]:
@@ -157,9 +158,9 @@ class Question:
         scenario: YamlDocument,
         read: Callable[[tuple[Located, ...]], tuple[R, tuple[InputFile, ...]]],
     ) -> tuple[R, tuple[InputFile, ...]]:
-        """Shipped files first, given ones last: who speaks later wins.
+        """Read shipped files first and given ones last: later entries win.
 
-        Raises InputError; where a file cannot be told, nothing is known of what it says.
+        Raises InputError. If a file cannot be read, nothing is known of what it says.
         """
         attempts = Attempts()
         found = [
@@ -194,7 +195,7 @@ class Question:
 def _measured_runs(
     catalog: Catalog, files: Sequence[Located]
 ) -> tuple[MeasuredRuns, tuple[InputFile, ...]]:
-    """The runs of all these tables; raises InputError."""
+    """Return the runs of all these tables; raises InputError."""
     attempts = Attempts()
     runs: list[Measurement | ServingMeasurement] = []
     records = []
@@ -213,7 +214,7 @@ def inputs_from(
     book: Callable[[], tuple[RuleBook, tuple[InputFile, ...]]],
     runs: Callable[[Catalog], tuple[MeasuredRuns, tuple[InputFile, ...]]] | None = None,
 ) -> Inputs:
-    """Inputs of a whole question and of what gives its catalog, rules and measured runs.
+    """Build the inputs of a question from its catalog, rules and measured runs.
 
     Each comes with its files. Raises InputError with all mistakes of all of them.
     """

@@ -54,7 +54,7 @@ class RelativeChange:
     percent: bool
 
     def of(self, value: Decimal | int, *, whole: bool) -> Decimal | int:
-        """The figure after it, to six decimals; a percentage of a whole figure is rounded."""
+        """Return the changed figure to six decimals; a percentage of a whole figure is rounded."""
         exact = Fraction(value) * (1 + Fraction(self.by) / 100 if self.percent else 1)
         exact += 0 if self.percent else Fraction(self.by)
         if exact.denominator == 1 or (whole and self.percent):
@@ -63,13 +63,13 @@ class RelativeChange:
 
 
 def six_decimals(exact: Fraction) -> Decimal:
-    """A figure as a scenario states it after a change."""
+    """Format a figure as a scenario states it after a change."""
     decimal = Decimal(exact.numerator) / Decimal(exact.denominator)
     return decimal.quantize(_DIGITS).normalize()
 
 
 def _move(text: str) -> RelativeChange | None:
-    """What has a sign in front; None for everything else."""
+    """Parse a value with a sign in front; None for everything else."""
     written = _MOVE.fullmatch(text.strip())
     if written is None:
         return None
@@ -77,9 +77,9 @@ def _move(text: str) -> RelativeChange | None:
 
 
 def matching(data: object, pattern: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Every path that a pattern such as `offers.*.price_usd` stands for, in the file's order.
+    """Yield every path that a pattern such as `offers.*.price_usd` stands for, in file order.
 
-    A name in place of `*` is one that is stated; what follows the last of them need not be.
+    A name in place of `*` must be stated; what follows the last of them need not be.
     """
     paths: list[tuple[str, ...]] = [()]
     for part in pattern:
@@ -100,7 +100,7 @@ def _names(data: Any, path: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
 _VERBS = {REPLACE: "mapping", DELETE: "list"}
 _SHAPE = FieldTree(ResolvedScenario)
 _FIXED = ("format",)
-"""Keys that say how to read the file and so are not changed."""
+"""Keys that say how to read the file, and so are not changed."""
 
 
 OPTION = "--set"
@@ -131,7 +131,8 @@ class Override:
     def parse(cls, argument: str) -> Override:
         """Read `path=value`, the value as it would stand in a file: `4`, `10%`, `[a, b]`, `{a: 1}`.
 
-        The first `=` outside quotes parts the two. Raises InputError that points into the argument.
+        The first `=` outside quotes separates the two. Raises InputError that points into the
+        argument.
         """
         written = _WRITTEN.fullmatch(argument)
         path, value = written.groups() if written else ("", "")
@@ -164,9 +165,9 @@ class Override:
         by: str = OPTION,
         verb: Literal["set", "replace", "delete"] = "set",
     ) -> Override:
-        """Set, replace or delete what a file says at a place; InputError for what is no path.
+        """Set, replace or delete what a file says at a place; raises InputError for no path.
 
-        Numbers lose their sign where YAML reads them, so of a relative change the text counts.
+        Numbers lose their sign when YAML reads them, so for a relative change the text counts.
         """
         value = document.value(at)
         word = value if isinstance(value, str) else document.written(at)
@@ -181,23 +182,23 @@ class Override:
 
     @property
     def text(self) -> str:
-        """As `--set` takes it."""
+        """Return the change as `--set` takes it."""
         return f"{self.path_text}={self.value_text}"
 
     @property
     def move(self) -> RelativeChange | None:
-        """By how much the figure there is moved, of a value with a sign in front."""
+        """Return the relative change, for a value with a sign in front."""
         return _move(self.value if isinstance(self.value, str) else self.value_text)
 
     def __str__(self) -> str:
         return self.text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Whoever plans elsewhere needs no file, and no place in it."""
+        """Pickle without the file and the place, which no other process needs."""
         return Override.parse, (self.text,)
 
     def finding(self, message: str, hint: str | None = None) -> Finding:
-        """What is wrong with the path, where it is written."""
+        """Say what is wrong with the path, where it is written."""
         found = self.document.finding(self.at, message, hint, at_key=self.verb != "delete")
         # The argument of `--set` is nothing but the path, which its line shows already.
         return found if self.document.path else replace(found, path=None)
@@ -222,7 +223,7 @@ class Override:
 
 
 def quoted(path: str) -> str:
-    """A path as `--set` takes it: one in which an `=` is not between quotes, with quotes."""
+    """Return a path as `--set` takes it: quoted if it contains a bare `=`."""
     written = _WRITTEN.fullmatch(f"{path}=")
     if written and written[1] == path:
         return path
@@ -233,7 +234,7 @@ def quoted(path: str) -> str:
 
 
 def _parsed(argument: str, path: str, value: str) -> YamlDocument:
-    """The argument as a file of one line, in which every column is that of the argument."""
+    """Read the argument as a file of one line, in which every column is that of the argument."""
     line = "v:".ljust(max(len(path) + 1, 3)) + value
     try:
         read = parse_document(line, OPTION)
@@ -276,7 +277,7 @@ Listed: TypeAlias = "Callable[[YamlDocument, Path], Decimal | None]"
 def changes_of(
     document: YamlDocument, override: str, findings: list[Finding]
 ) -> Iterator[Override]:
-    """Give the changes of one override of a file, in its order; adds to `findings` what is none."""
+    """Return the changes of one override of a file, in order; add to `findings` what is none."""
     for verb, path, at in _verbs(document, ("overrides", override)):
         try:
             yield Override.written(path, document, at, f"override {override}", verb)
@@ -287,7 +288,7 @@ def changes_of(
 def _verbs(
     document: YamlDocument, at: Path
 ) -> Iterator[tuple[Literal["set", "replace", "delete"], str, Path]]:
-    """Each change of an override: what it does, its path as written, and where it stands."""
+    """Yield each change of an override: what it does, its path as written, and its place."""
     stated = document.value(at)
     for key, value in stated.items() if isinstance(stated, dict) else ():
         if key == REPLACE and isinstance(value, dict):
@@ -301,10 +302,10 @@ def _verbs(
 def changed(
     composed: Composed, changes: Iterable[Override], findings: list[Finding], listed: Listed
 ) -> Composed:
-    """Make changes in their order; later ones win.
+    """Make changes in order; later ones win.
 
-    `listed` knows prices that the scenario leaves to the price book. Adds to `findings` all paths
-    that lead nowhere and all values that would throw others away; these changes are not made.
+    `listed` knows prices that the scenario leaves to the price book. Paths that lead nowhere and
+    values that would discard others are added to `findings`; these changes are not made.
     """
     for change in changes:
         try:
@@ -335,7 +336,7 @@ def _made(composed: Composed, change: Override, listed: Listed) -> Composed:
 def _put(
     document: YamlDocument, path: Path, value: object, change: Override
 ) -> tuple[YamlDocument, AppliedChange]:
-    """The document with one value set, replaced or deleted."""
+    """Return the document with one value set, replaced or deleted."""
     stated = document.states(path)
     before = document.value(path) if stated else None
     if change.verb == "set":
@@ -352,7 +353,7 @@ def _put(
 
 
 def _paths(document: YamlDocument, change: Override) -> list[Path]:
-    """Where a change is made; raises InputError for a path that leads nowhere."""
+    """Return where a change is made; raises InputError for a path that leads nowhere."""
     found = list(matching(document.data, change.path))
     if EVERY not in change.path:
         return [_path(document, change, *found)]
@@ -374,7 +375,7 @@ def _moved(
     move: RelativeChange,
     listed: Listed,
 ) -> Iterator[tuple[Path, Any]]:
-    """Figures after a relative change, one by one; raises InputError where there is none."""
+    """Yield figures after a relative change, one by one; raises InputError if there is none."""
     found = False
     for path in paths:
         if _SHAPE.is_share(path):
@@ -397,7 +398,7 @@ def _moved(
 def _figures(
     document: YamlDocument, path: Path, listed: Listed
 ) -> Iterator[tuple[Path, Decimal | int]]:
-    """The figure at a path, or each by quarter; else the price book's, or what holds otherwise."""
+    """Return the figures at a path: stated, by quarter, by the price book, or by default."""
     value = document.value(path) if document.states(path) else None
     if isinstance(value, dict):
         pairs = (((*path, key), one) for key, one in value.items())
@@ -418,7 +419,7 @@ def _counts(value: object) -> TypeGuard[int | Decimal]:
 def _price_breaks(
     document: YamlDocument, path: Path, move: RelativeChange
 ) -> Iterator[tuple[Path, Any]]:
-    """Lower prices for larger orders move with the price of an offer."""
+    """Yield the lower prices for larger orders, which move with an offer's price."""
     if path[0] != "offers" or path[2:] != ("price_usd",):
         return
     breaks = document.value(path[:2]).get("price_breaks")
@@ -433,7 +434,10 @@ def _price_breaks(
 
 
 def _path(document: YamlDocument, change: Override, parts: tuple[str, ...]) -> Path:
-    """The path of a change; raises InputError where a part of it is neither stated nor known."""
+    """Return the path of a change.
+
+    Raises InputError if a part of it is neither stated nor known.
+    """
     if parts[0] in _FIXED:
         raise InputError(change.finding(f"`{parts[0]}` cannot be changed"))
     here: Any = document.data
@@ -455,7 +459,7 @@ def _path(document: YamlDocument, change: Override, parts: tuple[str, ...]) -> P
 
 
 def _another_quarter(part: str, stated: Iterable[str]) -> bool:
-    """Whether a figure of one more quarter is set where some hold until the next."""
+    """Return whether a change adds one more quarter to figures that hold until the next."""
     return all(any(map(_QUARTER.fullmatch, keys)) for keys in ([part], stated))
 
 
@@ -492,9 +496,9 @@ def _require_nothing_lost(
 def grafted(
     data: dict[str, Any], branch: Branch, path: Path, value: object, entry: Entry | None
 ) -> tuple[dict[str, Any], dict[str | int, Entry]]:
-    """Data and places with one value put at a path, or taken away if there is no entry for it.
+    """Return data and places with one value put at a path, or removed if there is no entry for it.
 
-    Mappings on the way that are not there come from where the value does.
+    Mappings on the way that do not exist come from where the value does.
     """
     data, places = dict(data), dict(branch)
     key, rest = str(path[0]), path[1:]

@@ -159,8 +159,8 @@ _EXACT = Context(prec=100)
 def settled_catalog(scenario: ResolvedScenario, catalog: Catalog) -> Catalog:
     """Give node types the figures that a fleet entry or an offer states of them.
 
-    All nodes of a type are alike, so the first entry that states a figure speaks for all; that no
-    other contradicts it is a check of its own.
+    All nodes of a type are alike, so the first entry that states a figure speaks for all;
+    another check makes sure that no other contradicts it.
     """
     own: dict[str, dict[str, SourcedFigure[Any]]] = {}
     for path, entry in entries(scenario):
@@ -281,7 +281,7 @@ def _deliveries(offer: Offer, horizon: Horizon) -> tuple[int, ...] | None:
 
 
 def _listed_price(offer: Offer, catalog: Catalog) -> tuple[Decimal, str, date | None, bool]:
-    """Price, origin, date and whether it is illustrative, by the price book."""
+    """Return price, origin, date and whether it is illustrative, from the price book."""
     book = catalog.prices
     listed = book.listed(offer.kind, offer.node_type)
     if listed is None:
@@ -291,7 +291,7 @@ def _listed_price(offer: Offer, catalog: Catalog) -> tuple[Decimal, str, date | 
 
 
 def _money(price: Decimal) -> str:
-    """`325,000`, `4.14`, `2.267`: as offered, never rounded."""
+    """Format money as offered, never rounded: `325,000`, `4.14`, `2.267`."""
     text = f"{price.normalize(_EXACT):,f}"
     whole, _, fraction = text.partition(".")
     return f"{whole}.{fraction:0<2}" if fraction else whole

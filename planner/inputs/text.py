@@ -75,9 +75,9 @@ _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV, lines end in LF; None is an empty cell.
+    """Return rows as CSV, with LF line ends; None is an empty cell.
 
-    Text that a spreadsheet would run begins with an apostrophe, numbers stay as they are.
+    Text that a spreadsheet would run begins with an apostrophe; numbers stay as they are.
     """
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -92,16 +92,16 @@ def _cell(value: object) -> str:
 
 
 def plain_cell(text: str) -> str:
-    """A cell without the apostrophe that `csv_text` has put before it."""
+    """Return a cell without the apostrophe that `csv_text` has put before it."""
     return text[1:] if text[:1] == "'" and _FORMULA.match(text.lstrip("'")) else text
 
 
 _BARE = re.compile(r"[A-Za-z0-9](?:[\w ./%+()-]*[\w.%+()])?", re.ASCII)
-"""Words that read the same without quotes, as long as they are no number, boolean or nothing."""
+"""Words that read the same without quotes, unless they are a number, boolean or nothing."""
 
 
 def flow(value: object) -> str:
-    """A value on one line: `8`, `0.15`, `'10%'` without its quotes, `[a, b]`, `{a: 1}`."""
+    """Return a value on one line: `8`, `0.15`, `'10%'` without its quotes, `[a, b]`, `{a: 1}`."""
     if isinstance(value, dict):
         inside = ", ".join(f"{flow_key(key)}: {flow(item)}" for key, item in value.items())
         return f"{{{inside}}}"
@@ -119,7 +119,7 @@ def flow(value: object) -> str:
 
 
 def flow_key(key: str) -> str:
-    """A key of a mapping, in quotes where it needs them."""
+    """Return a key of a mapping, in quotes if it needs them."""
     return key if _reads_as_text(key) else json.dumps(key, ensure_ascii=False)
 
 
@@ -134,12 +134,12 @@ def _reads_as_text(text: str) -> bool:
 
 
 def as_yaml(data: dict[str, Any]) -> str:
-    """Plain data as YAML, mapping by mapping, in its own order."""
+    """Return plain data as YAML, mapping by mapping, in its own order."""
     return "".join(f"{line}\n" for name, value in data.items() for line in yaml_lines(name, value))
 
 
 def yaml_lines(key: str, value: object, indent: str = "") -> Iterator[str]:
-    """One key and what it holds, line by line."""
+    """Yield one key and what it holds, line by line."""
     if isinstance(value, dict) and value:
         yield f"{indent}{flow_key(key)}:"
         for inner, held in value.items():
@@ -161,20 +161,22 @@ _LOOK_ALIKE = str.maketrans(
     "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
     + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10)))),
 )
-"""Letters of other alphabets that look Latin, dashes of any length, and what is not seen."""
+"""Letters of other alphabets that look Latin, dashes of any length, and invisible characters."""
 _LONGEST_SHOWN = 60
 _MOST_COMPARED = 2000
 _NEAR, _NEARER = 0.6, 0.7
-"""Of two words: twice the letters that they share in order, over all letters of both."""
+"""The similarity of two words: twice the letters that they share in order, over all letters of
+both."""
 
 
 def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
-    """Give the choices that a person may have meant, best first; case does not count.
+    """Return the choices that may have been meant, best first; case does not count.
 
-    A choice is near that is spelled much like the word, or less so if one letter slipped, or it is
-    the word shortened or continued: `price` is near `price_usd`, and `kind` is not near `pinned`.
-    However long it goes on, a key that begins with the word is, and one that has all of its pieces:
-    `term_years` of `term`, `usd_per_million_output_tokens` of `output_usd_per_million`.
+    A choice is near if it is spelled much like the word, or less so if one letter slipped, or if
+    it is the word shortened or continued: `price` is near `price_usd`, and `kind` is not near
+    `pinned`. A key that begins with the word is near however long it goes on, and so is one that
+    has all of its pieces: `term_years` for `term`, `usd_per_million_output_tokens` for
+    `output_usd_per_million`.
     """
     return list(_nearest(word, tuple(choices), most))
 
@@ -207,25 +209,28 @@ def _nearest(word: str, choices: tuple[str, ...], most: int) -> Sequence[str]:
 
 
 def _slipped(word: str, choice: str) -> bool:
-    """Whether short words differ by a letter, or by the order of theirs: `too` and `two`."""
+    """Return whether short words differ by a letter, or by their order: `too` and `two`."""
     alike = sum(map(ne, word, choice)) == 1 or sorted(word) == sorted(choice)
     return len(word) == len(choice) and alike
 
 
 def _continued(word: str, choice: str) -> bool:
-    """Whether both begin alike, for half of the shorter, or one has all pieces of the other."""
+    """Return whether both begin alike, or one has all pieces of the other.
+
+    Alike for half of the shorter.
+    """
     half = min(len(word), len(choice)) // 2 + 1
     asked, there = pieces(word), pieces(choice)
     return word[:half] == choice[:half] or asked <= there or there <= asked
 
 
 def pieces(name: str) -> set[str]:
-    """The words and figures that a name is made of: `xe9680-h100` has two."""
+    """Return the words and figures that a name is made of: `xe9680-h100` has two."""
     return set(re.findall(r"[^\W_]+", name.casefold()))
 
 
 def did_you_mean(word: str, choices: Iterable[str], most: int = 1) -> str | None:
-    """`did you mean 'qlora'?`, or None where nothing is near."""
+    """Return `did you mean 'qlora'?`, or None if nothing is near."""
     found = nearest(word, choices, most)
     if not found:
         return None
@@ -233,7 +238,7 @@ def did_you_mean(word: str, choices: Iterable[str], most: int = 1) -> str | None
 
 
 def key_meant(key: str, known: Collection[str]) -> str | None:
-    """`did you mean 'power_kw'?`, and of a key with another unit, that its figure changes, too."""
+    """Return `did you mean 'power_kw'?`; for another unit, say that the figure changes, too."""
     hint, asked = did_you_mean(key, known), pieces(key)
     meant = {word for name in nearest(key, known, most=1) for word in pieces(name)}
     if (asked - meant) & UNITS and (meant - asked) & UNITS:
@@ -259,9 +264,9 @@ def foreign_letter(word: str) -> str | None:
 
 
 def folded(name: str) -> str:
-    """What a name looks like to a reader who minds neither case nor space: `KI  Chat` as `ki chat`.
+    """Return what a name looks like regardless of case and spaces: `KI Chat` as `ki chat`.
 
-    Names that are folded alike differ in case, width, dashes, spaces or look-alike letters alone.
+    Names that are folded alike differ in case, width, dashes, spaces or look-alike letters only.
     """
     if not name.isascii():
         name = unicodedata.normalize("NFKC", name.translate(_LOOK_ALIKE))
@@ -269,7 +274,7 @@ def folded(name: str) -> str:
 
 
 def difference(one: str, other: str) -> str:
-    """In what two names differ that look alike: `case alone`."""
+    """Say in what two names that look alike differ: `case alone`."""
     if one.casefold() == other.casefold():
         return "case alone"
     if one.split() == other.split():
@@ -280,7 +285,7 @@ def difference(one: str, other: str) -> str:
 
 
 def described(value: object) -> str:
-    """A value from a file as its writer would recognise it: `'abc'`, `8.5`, `true`, `a list`."""
+    """Return a value as its writer would recognize it: `'abc'`, `8.5`, `true`, `a list`."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -298,25 +303,25 @@ def described(value: object) -> str:
 
 
 def amount_text(amount: int, unit: str) -> str:
-    """`37.5 kW`, from W; `12 U`, `1 port`, from `ports`."""
+    """Format an amount: `37.5 kW`, from W; `12 U`, `1 port`, from `ports`."""
     if unit == "W":
         return f"{amount / 1000:,.10g} kW"
     return f"{amount:,} {unit.removesuffix('s') if amount == 1 else unit}"
 
 
 def usd(cents: int, *, short: bool = False) -> str:
-    """Dollars and cents: `$1,234,567.89`; if `short`, cents only where there are some."""
+    """Format dollars and cents: `$1,234,567.89`; with `short`, cents only if there are some."""
     whole, rest = divmod(abs(cents), 100)
     return f"{'-' if cents < 0 else ''}${whole:,}{'' if short and not rest else f'.{rest:02}'}"
 
 
 def count_of(number: int, singular: str, plural: str | None = None) -> str:
-    """A number with its noun: `1 node`, `1,204 nodes`."""
+    """Format a number with its noun: `1 node`, `1,204 nodes`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def unreadable(path: Path, error: OSError, shown_as: str) -> Finding:
-    """Why a file is not read: with the nearest names beside it where there is none."""
+    """Say why a file cannot be read, with the nearest names beside it if it does not exist."""
     if not isinstance(error, FileNotFoundError):
         reason = error.strerror or "the system gives no reason"
         return Finding(f"cannot be read: {reason}", file=shown_as)

@@ -1,4 +1,4 @@
-"""From what the search found to the solution that leaves this room: layouts, prices, bound."""
+"""Turns what the search found into the solution that leaves this room: layouts, prices, bound."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
 
 
 def _acquired(problem: Problem, found: Incumbent, *wanted: str) -> tuple[tuple[int, ...], ...]:
-    """By supply and quarter; `hourly` is all that comes and goes within a quarter."""
+    """Return the nodes acquired by supply and quarter; `hourly` adds those for hours or weeks."""
     kinds = ["hourly" if problem.pools[s.pool].hire else s.kind for s in problem.supplies]
     return tuple(
         tuple(
@@ -92,7 +92,7 @@ def _method(found: Incumbent) -> str:
 
 
 def _layouts(found: Incumbent, quarter: int) -> tuple[tuple[Layout, ...], ...]:
-    """By pool: layouts of its nodes in use, of those that it lends last."""
+    """Return each pool's layouts of nodes in use, those of nodes that it lends last."""
     pools = found.master.problem.pools
     first: dict[int, int] = {}
     rooms = rooms_of(found.master, found.values, found.packings, found.shapes, quarter)
@@ -113,7 +113,7 @@ def _of_pool(
     waiting: dict[Shape, Counter[DemandChoice]],
     runs: dict[int, list[tuple[Member, int]]],
 ) -> tuple[Layout, ...]:
-    """Layouts of a pool's nodes in use: units that take whole nodes first, then shared nodes."""
+    """Return a pool's layouts: units that take whole nodes first, then shared nodes."""
     if found.master.problem.pools[pool].hire:
         rentals = found.rentals.get((pool, quarter), ())
         return tuple(
@@ -152,7 +152,7 @@ def _runs(
     waiting: Mapping[Shape, Counter[DemandChoice]],
     first: int,
 ) -> dict[int, list[tuple[Member, int]]]:
-    """By number of a node of the pool: the runs on it, each with its GPUs there.
+    """Return the runs on each node of a pool, with their GPUs there, by the node's number.
 
     `first` is the number of the pool's first node among those of all pools.
     """
@@ -169,7 +169,7 @@ def _runs(
 
 
 def bundled(members: Iterable[tuple[Member, int]]) -> tuple[Bundle, ...]:
-    """Runs of one node as bundles that are as small as can be; each comes with its GPUs."""
+    """Group the runs of one node into bundles that are as small as possible, each with its GPUs."""
     bundles: list[Bundle] = []
     held: list[Member] = []
     first = end = 0
@@ -194,7 +194,7 @@ def _node(
     waiting: dict[Shape, Counter[DemandChoice]],
     runs: Iterable[tuple[Member, int]],
 ) -> tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]:
-    """What one node holds: pieces that are waiting, GPUs that they share, and runs."""
+    """Return what one node holds: waiting pieces, GPUs that they share, and runs."""
     held: Counter[DemandChoice] = Counter()
     opened: list[Bundle] = []
     kind = found.master.problem.pools[pool]
@@ -209,7 +209,7 @@ def _node(
 
 
 def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[DemandChoice]]) -> Bundle:
-    """One GPU with the pieces that share it, side by side all quarter."""
+    """Return one shared GPU with the pieces that it holds side by side all quarter."""
     slots = starts(pool, [shape.part.profile for shape in gpu])
     taken = [next(iter(_take(waiting[shape], 1))) for shape in gpu]
     members = [Member(*unit, 0, 0, slot) for unit, slot in zip(taken, slots, strict=True)]
@@ -231,10 +231,11 @@ def _take(queue: Counter[DemandChoice], units: int) -> Counter[DemandChoice]:
 
 
 def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[DemandChoice]]]:
-    """By pool: units that run on it in a quarter, by shape and in the demands' order.
+    """Return, by pool, the units that run on it in a quarter, by shape and in the demands' order.
 
-    Where several pools have the GPU type, each keeps its units that stay, and the first takes the
-    first demands of the others, so that a unit tends to be where it was in the quarter before.
+    If several pools have the GPU type, each keeps its units that stay, and the first pool takes
+    the first demands of the others, so that units tend to be where they were in the quarter
+    before.
     """
     master, demands = found.master, found.master.problem.demands
     queues: dict[tuple[str, Shape], Counter[DemandChoice]] = defaultdict(Counter)
@@ -278,7 +279,7 @@ def _of_shape(
 
 
 def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
-    """Price tags from the duals of the linear relaxation, and what else the bound consists of."""
+    """Return price tags from the duals of the linear relaxation, and the bound's other terms."""
     master = found.master
     free = Program(_without_caps(master), _with_open_counts(master))
     duals = solve_linear(free)
@@ -315,7 +316,7 @@ def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, fl
 
 
 def _without_caps(master: MasterProgram) -> list[Variable]:
-    """Variables without the caps that rows imply, so that these carry no price of their own."""
+    """Drop the upper bounds of variables that rows imply, so that they carry no price."""
     variables = list(master.program.variables)
     for index in master.choice.values():
         variables[index] = replace(variables[index], upper=None)
@@ -323,7 +324,7 @@ def _without_caps(master: MasterProgram) -> list[Variable]:
 
 
 def _with_open_counts(master: MasterProgram) -> list[ProgramRow]:
-    """Rows where as few units of an endpoint may run as take its traffic: that is what it needs."""
+    """Return rows that let as few units of an endpoint run as take its traffic."""
     rows = list(master.program.rows)
     for number, demand in enumerate(master.problem.demands):
         if demand.endpoint:
@@ -333,7 +334,7 @@ def _with_open_counts(master: MasterProgram) -> list[ProgramRow]:
 
 
 def _tag(master: MasterProgram, duals: Duals, number: int, of_traffic: float) -> PriceTag:
-    """`of_traffic` is what the share of a unit in the traffic of its endpoint costs."""
+    """Return a price tag; `of_traffic` is the cost of a unit's share in its endpoint's traffic."""
     extra = tuple(
         max(0.0, duals.reduced_costs[master.choice[number, position]]) * CENTS_PER_UNIT
         if (number, position) in master.choice

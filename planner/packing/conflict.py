@@ -1,12 +1,13 @@
-"""The smallest set of conditions that no plan keeps together, and what would mend it.
+"""Finds the smallest set of conditions that no plan satisfies together, and how to mend it.
 
-A *correction* is a set of conditions without which there is a plan: every conflict has a member in
-each. So the smallest set that meets all corrections known is asked about. If no plan keeps it, it
-is the smallest conflict; if one does, conditions are added for as long as some plan keeps them, and
-those that are left over are one correction more.
+A *correction* is a set of conditions without which a plan exists; every conflict has a member in
+each correction. So the search asks about a smallest set that meets all known corrections. If no
+plan satisfies it, it is the smallest conflict. If one does, conditions are added as long as some
+plan satisfies them; those left over are one more correction.
 
-Whether a plan keeps a set, the master program is asked first: what it refutes is a conflict. The
-search confirms the sets that matter, and every raise that is told, with a plan.
+Whether a plan satisfies a set is first asked of the master program: what it refutes is a
+conflict. The full search confirms the sets that matter, and every raise that is reported, with a
+plan.
 """
 
 from __future__ import annotations
@@ -30,51 +31,51 @@ from planner.packing.statement.translate import Translation
 from planner.packing.work import spent
 
 _TIME_S = 30.0
-"""For all questions together."""
+"""Seconds of work for all questions together."""
 _LEAST_S = 0.1
 _QUESTIONS = 60
-"""After so many, a conflict is made as small as it can be by leaving out one after the other."""
+"""After this many questions, a conflict is shrunk by leaving out one member after another."""
 _TOGETHER = 2
-"""Raises of several conditions together that are told."""
+"""The most conditions that are raised together in one remedy."""
 _TRIES = 8
 _MOST_RAISED = 4096
 _TOLERANCE = 0.5
-"""Of a raise, which is counted in whole units: how far a solver may be above what is needed."""
+"""How far a solver's raise may exceed what is needed; raises count in whole units."""
 
 Set = frozenset[int]
 """Conditions by their numbers."""
 Raises = tuple[tuple["Condition", int], ...]
-"""What is to be raised, and by how much."""
+"""The conditions to raise, and by how much."""
 _Asked = Callable[["Problem"], "MasterProgram | None"]
-"""What says the program that has no solution; None where there seems to be a plan."""
+"""The program that has no solution; None if a plan seems to exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Conditions that no plan keeps together, as few as can be."""
+    """The fewest conditions that no plan satisfies together."""
 
     members: tuple[Condition, ...]
-    """None where no plan exists whatever is asked for."""
+    """None if no plan exists whatever is asked for."""
     needed: int
-    """By how much a member that stands alone must rise, even if nothing else were asked for."""
+    """How much a single member must rise even if nothing else were asked for."""
     remedies: tuple[Raises, ...]
-    """What is to be raised, and by how much: each leaves a plan that keeps all the rest."""
+    """Conditions to raise, and by how much: each leaves a plan that satisfies all the rest."""
     in_time: bool = True
-    """Whether time was left when all raises had been asked for."""
+    """Whether all raises were computed before time ended."""
 
 
 def conflict_of(translation: Translation) -> Conflict | None:
-    """The smallest conflict of a portfolio that has no plan; None where time does not suffice."""
+    """Return the smallest conflict of an infeasible portfolio; None if time does not suffice."""
     return _Asking(translation).conflict()
 
 
 def without_costs(problem: Problem) -> Problem:
-    """The problem in which nothing costs anything: any plan will do."""
+    """Return the problem in which nothing costs anything, so that any plan will do."""
     return problem.repriced(lambda _supply, _quarter: 0)
 
 
 class _Asking:
-    """Asks the search which conditions a plan can keep."""
+    """Asks the search which conditions a plan can satisfy."""
 
     def __init__(self, translation: Translation) -> None:
         self._problem = translation.problem
@@ -83,12 +84,12 @@ class _Asking:
         self._deadline = spent() + _TIME_S
         self._possible: list[Set] = []
         self._impossible: list[Set] = [self._every]
-        """Sets of which it is known whether some plan keeps them."""
+        """Sets for which it is known whether some plan satisfies them."""
         self._counting = self._miscounted(self._problem) is not None
-        """Whether the master program tells, which is quicker than the search by far."""
+        """Whether the master program decides, which is far quicker than the search."""
 
     def conflict(self) -> Conflict | None:
-        """The smallest one, with what would mend it."""
+        """Return the smallest conflict, with what would mend it."""
         corrections: list[Set] = []
         while len(self._possible) + len(self._impossible) < _QUESTIONS:
             asked = _least_meeting(corrections)
@@ -104,7 +105,10 @@ class _Asking:
         return self._told(self._shrunk(min(self._impossible, key=len)), corrections)
 
     def _refuted(self, asked: Set) -> bool:
-        """Whether the search refutes what counting did not; the search is asked from then on."""
+        """Return whether the search refutes what the master program did not.
+
+        From then on the search is asked.
+        """
         if not self._counting or self._plannable(self._lifted(self._every - asked)):
             return False
         self._counting = False
@@ -113,7 +117,7 @@ class _Asking:
         return True
 
     def _shrunk(self, conflict: Set) -> Set | None:
-        """A conflict of which none can be left out; None where time ends first."""
+        """Return a conflict of which no member can be left out; None if time ends first."""
         for one in sorted(conflict):
             if not self._kept(conflict - {one}):
                 conflict -= {one}
@@ -137,7 +141,7 @@ class _Asking:
         )
 
     def _kept(self, asked: Set) -> bool:
-        """Whether some plan keeps these, as far as counts, or the search in its time, refute it."""
+        """Return whether some plan satisfies these, unless the program or the search refutes it."""
         if any(asked <= known for known in self._possible):
             return True
         if any(asked >= known for known in self._impossible):
@@ -148,7 +152,7 @@ class _Asking:
         return kept
 
     def _miscounted(self, problem: Problem) -> MasterProgram | None:
-        """The master program that has no solution as it is stated; None where it has one."""
+        """Return the infeasible master program as it is stated; None if it has a solution."""
         master = build_master(problem)
         program = master.program.priced({})
         limit_s, relaxed = self._left_s(), master.unit_variables
@@ -162,7 +166,7 @@ class _Asking:
             return True
 
     def _grown(self, kept: Set, more: Sequence[int]) -> Set:
-        """The set with as many more as some plan keeps, the first ones first."""
+        """Return the set with as many more conditions as some plan satisfies, in order."""
         if not more or self._kept(kept.union(more)):
             return kept.union(more)
         if len(more) == 1:
@@ -177,10 +181,11 @@ class _Asking:
         return problem
 
     def _mended(self, problem: Problem, which: Sequence[int]) -> Raises:
-        """Raises that do together: each the least that those before it leave; empty if unknown.
+        """Return raises that suffice together, each the least given those before it.
 
-        Counting says the least of each in a fraction of the time of the search. No raise is less,
-        so that a plan with all of them, which the search must find, confirms every one.
+        The master program gives the least of each in a fraction of the search's time. No raise
+        can be less, so one plan with all of them, found by the search, confirms every one. Empty
+        if unknown.
         """
         try:
             if self._counting and len(which) > 1:
@@ -206,7 +211,7 @@ class _Asking:
         return raises
 
     def _by_rows(self, problem: Problem, condition: Condition, refuted: _Asked) -> int | None:
-        """The least raise that is not refuted, as the rows of what is refuted say; None: no end."""
+        """Return the least raise by the rows of what is refuted; None: no raise suffices."""
         raised = 0
         for _ in range(_TRIES):
             proof = refuted(condition.raised(problem, raised))
@@ -221,7 +226,7 @@ class _Asking:
         return None
 
     def _proof(self, problem: Problem) -> MasterProgram | None:
-        """The program that has no solution; None where there is a plan."""
+        """Return the infeasible program; None if a plan exists."""
         try:
             search(without_costs(problem), asked_gap=1.0, time_limit_s=self._left_s())
         except Infeasible as proved:
@@ -256,7 +261,7 @@ def _by_halving(problem: Problem, condition: Condition, refuted: _Asked) -> int 
 
 
 def _least_meeting(corrections: Sequence[Set]) -> Set:
-    """A smallest set that has a member of each correction."""
+    """Return a smallest set that has a member of each correction."""
     concerned = sorted(frozenset[int]().union(*corrections))
     return next(
         frozenset(picked)
@@ -267,7 +272,7 @@ def _least_meeting(corrections: Sequence[Set]) -> Set:
 
 
 def _needed(master: MasterProgram, condition: Condition, time_limit_s: float) -> int | None:
-    """The least raise with which the master program is solvable; None where no raise does."""
+    """Return the least raise that makes the master program solvable; None if none does."""
     program = Program(list(master.program.variables), list(master.program.rows))
     more = program.variable("more", cost=1.0)
     for row, (right, one) in master.elastic[condition.name].items():

@@ -1,8 +1,8 @@
-"""A second opinion on what the solver claims: that no plan costs less, or that there is none.
+"""A second opinion on the solver's claim that no plan costs less, or that none exists.
 
-The program of the assertion is solved again in other ways: by HiGHS without presolve, where most
-of its known wrong answers came from, and by CBC. A better solution from either is believed only if
-it keeps every row of the program, counted again in fractions; then the assertion is refuted.
+The program behind the claim is solved again by HiGHS without presolve, from which most of its
+known wrong answers came, and by CBC. A better solution from either is believed only if it keeps
+every row of the program, recomputed in fractions; then the claim is refuted.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from planner.packing.solvers.solver import (
 )
 
 _TOLERANCE = 1e-6
-"""Relative: objectives and rows of floating-point solvers agree no closer than this."""
+"""Relative: the objectives and rows of floating-point solvers agree no closer than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What is said of a program."""
+    """A claim about a program."""
 
     program: Program
     relaxed: frozenset[int]
     """Variables that may be fractional in it."""
     bound_cents: int | None
-    """No solution costs less; None: there is no solution."""
+    """No solution costs less; None: no solution exists."""
     fixed_cents: int = 0
-    """Cost that the program leaves out, as nothing in it changes it."""
+    """Cost that the program leaves out because nothing in it changes it."""
     known: tuple[float, ...] = ()
-    """Whole values of a solution, where one is known."""
+    """Whole values of a solution, if one is known."""
     counted: str = ""
-    """What the objective counts, one unit of it for each; empty: cost."""
+    """What a unit of the objective counts; empty: cost."""
 
     @classmethod
     def bound(cls, found: Incumbent, counted: str = "") -> Assertion:
-        """That nothing costs less, or counts fewer, than the bound of a search."""
+        """Claim that nothing costs less, or counts fewer, than the bound of a search."""
         master = found.master
         fixed_cents = master.problem.fixed_cost_cents
         known = () if found.cost_cents is None else found.values
@@ -58,24 +58,27 @@ class Assertion:
 
     @classmethod
     def none(cls, proved: Infeasible) -> Assertion:
-        """That there is no solution."""
+        """Claim that no solution exists."""
         return cls(proved.master.program, proved.relaxed, None)
 
     def told(self, cents: int) -> str:
-        """So much of what the objective is in, in words."""
+        """Format a value of the objective in words."""
         if self.counted:
             return f"{cents / CENTS_PER_UNIT:g} {self.counted}"
         return f"{cents / 100:,.2f} USD"
 
     def cents(self, objective: float) -> int:
-        """What an objective of the program costs."""
+        """Return what a value of the objective costs."""
         return round(objective * CENTS_PER_UNIT) + self.fixed_cents
 
 
 def require_agreement(
     ask: Callable[[Assertion], tuple[Opinion, ...]], assertion: Assertion
 ) -> tuple[Opinion, ...]:
-    """Put it to other solvers; raises DisagreementError where it is refuted, with all they said."""
+    """Put a claim to other solvers.
+
+    Raises DisagreementError, with all they said, if it is refuted.
+    """
     opinions = ask(assertion)
     refuted = [one for one in opinions if one.verdict is Verdict.REFUTED]
     if not refuted:
@@ -153,7 +156,7 @@ def _opinion(assertion: Assertion, name: str, solve: Callable[[], Answer]) -> Op
 
 
 def _of_none(assertion: Assertion) -> Verdict:
-    """What it means that a solver finds no solution at all."""
+    """Return the opinion if a solver finds no solution at all."""
     if assertion.bound_cents is None:
         return Verdict.CONFIRMED
     kept = assertion.known and keeps_rows(assertion.program, assertion.known, frozenset())
@@ -161,11 +164,11 @@ def _of_none(assertion: Assertion) -> Verdict:
 
 
 def keeps_rows(program: Program, values: Sequence[float], relaxed: frozenset[int]) -> bool:
-    """Whether values keep every bound and row, summed in fractions.
+    """Return whether values keep every bound and row, summed in fractions.
 
-    Whole variables are taken at the nearest whole number. Rows of whole variables alone must hold
-    to a part in 10^9 of their terms, as their factors are rounded; others to the tolerance of the
-    solver.
+    Integer variables are taken at the nearest whole number. Rows of integer variables alone must
+    hold to a part in 10^9 of their terms, since their coefficients are rounded; others to the
+    solver's tolerance.
     """
     exact = [
         Fraction(round(value)) if variable.integer and index not in relaxed else Fraction(value)

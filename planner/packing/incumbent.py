@@ -1,4 +1,4 @@
-"""What a search ends with: the best packing and bound so far, or the proof that there is none."""
+"""What a search ends with: the best packing and bound so far, or the proof that none exists."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from planner.packing.problem import Shape
 
 
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
-    """Proved: the master program has no solution, so neither has the packing."""
+    """Proved: the master program has no solution, so the packing has none either."""
 
     def __init__(self, master: MasterProgram, relaxed: frozenset[int] | None = None) -> None:
         super().__init__()
         self.master = master
         """The program without a solution, with every cut that was found."""
         self.relaxed = frozenset(range(len(master.program.variables)))
-        """Variables that may be fractional, and still there is none; all unless told otherwise."""
+        """Variables that may even be fractional in the proof; all unless stated."""
         if relaxed is not None:
             self.relaxed = relaxed
 
 
 @dataclass(slots=True)
 class Incumbent:
-    """The best packing so far and the best bound."""
+    """The best packing so far, and the best bound."""
 
     master: MasterProgram
     values: tuple[float, ...] = ()
@@ -36,40 +36,40 @@ class Incumbent:
     cost_cents: int | None = None
     bound_cents: int = 0
     packings: dict[PoolInQuarter, Packed] = field(default_factory=dict)
-    """By (pool, quarter); units that span nodes are not in them, nor are runs."""
+    """By (pool, quarter), without units that span nodes and without runs."""
     schedule: Schedule = field(default_factory=dict)
-    """Runs of that plan."""
+    """The runs of that plan."""
     rentals: Rentals = field(default_factory=dict)
-    """Nodes that come and go within a quarter, with their runs."""
+    """Nodes that exist for a part of a quarter, with their runs."""
     short: list[PoolInQuarter] = field(default_factory=list)
-    """Pools, with quarters, whose runs found no room, or no cheap one, when a plan was last to be
-    kept."""
+    """Pools, by quarter, whose runs found no room, or no cheap one, in the last plan that was
+    offered."""
     shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
-    """By pool: what the patterns' indices mean."""
+    """For each pool, what the patterns' indices mean."""
     stocks: dict[int, CuttingStock] = field(default_factory=dict)
-    """By pool: where the patterns come from."""
+    """For each pool, where the patterns come from."""
     rounds: int = 0
     cuts: int = 0
     relaxed: frozenset[int] = frozenset()
-    """Variables that were fractional where the bound was won."""
+    """Variables that were fractional when the bound was computed."""
 
     def __post_init__(self) -> None:
-        """Begin below all costs."""
+        """Start with a bound below all costs."""
         self.bound_cents = self.master.problem.least_cents
 
     def raise_bound(self, bound: float, relaxed: frozenset[int]) -> None:
-        """Keep a bound of the program's objective, won with these variables fractional."""
+        """Keep a bound of the objective, computed with these variables fractional."""
         if bound > float("-inf"):
             cents = self.cents(bound)
             if cents > self.bound_cents:
                 self.bound_cents, self.relaxed = cents, relaxed
 
     def cents(self, objective: float) -> int:
-        """What an objective of the program costs."""
+        """Return what a value of the objective costs."""
         return round(objective * CENTS_PER_UNIT) + self.master.problem.fixed_cost_cents
 
     def closed(self, gap: float) -> bool:
-        """Whether cost and bound are within the relative gap."""
+        """Return whether cost and bound are within the relative gap."""
         return self.cost_cents is not None and self.cost_cents - self.bound_cents <= gap * abs(
             self.cost_cents
         )
@@ -77,7 +77,8 @@ class Incumbent:
     def keep(self, solved: tuple[float, ...], packings: dict[PoolInQuarter, Packed]) -> bool:
         """Keep a plan if it is the cheapest so far.
 
-        False where it is none, as it breaks a limit, or where more nodes may cost less.
+        Returns False if it is not, because it breaks a limit or because more nodes may cost
+        less.
         """
         master = self.master
         opened = {key: packed.opened() for key, packed in packings.items()}
@@ -104,7 +105,7 @@ class Incumbent:
     def _evenly(
         self, values: tuple[float, ...], packings: dict[PoolInQuarter, Packed]
     ) -> dict[PoolInQuarter, Packed]:
-        """What stays, over all nodes of each pool that lacks room for runs."""
+        """Spread what stays over all nodes of each pool that lacks room for runs."""
         changed = dict(packings)
         for pool, quarter in self.short:
             packed, node = packings[pool, quarter], self.master.problem.pools[pool].node

@@ -1,7 +1,7 @@
-"""Lays out what was counted: the units of each pool and quarter on its nodes, or a cut.
+"""Lays out what was counted: puts the units of each pool and quarter on its nodes, or finds a cut.
 
-What is tried for one pool: first-fit and column generation over patterns of whole GPUs; where units
-take parts of GPUs, these onto GPUs, and the GPUs onto nodes.
+For one pool, it tries first-fit and column generation over patterns of whole GPUs; if units take
+parts of GPUs, these go onto GPUs, and the GPUs onto nodes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Layouts:
     """Lays out the counts of a master program, and states cuts in it."""
 
     def __init__(self, master: MasterProgram, go_on: Callable[[], bool]) -> None:
-        """`go_on` is asked in long searches."""
+        """`go_on` is asked during long searches whether to continue."""
         self.master, self._go_on = master, go_on
         self.shapes, self.stocks = cutting_stocks(master, go_on)
         self._gpu_stocks = gpu_stocks(master, go_on)
         self.cuts = 0
-        """That were stated."""
+        """The number of cuts stated."""
 
     def cut_off(self, values: tuple[float, ...]) -> int:
-        """State the cuts that a fractional solution violates; how many there are."""
+        """State the cuts that a fractional solution violates; return how many."""
         cuts = []
         for pool, quarter in self.master.usages:
             if not self._go_on():
@@ -42,7 +42,7 @@ class Layouts:
         return self._state(cuts, values) + self.cut_traffic(values)
 
     def cut_traffic(self, values: tuple[float, ...]) -> int:
-        """State cuts of parts of units that share traffic; how many there are."""
+        """State cuts of fractional units that share traffic; return how many."""
         stated = traffic.cut(self.master, values)
         self.cuts += stated
         return stated
@@ -50,7 +50,7 @@ class Layouts:
     def lay_out(
         self, values: tuple[float, ...]
     ) -> tuple[dict[PoolInQuarter, Packed], list[PoolInQuarter]]:
-        """Layouts of whole units, and the pools where they do not fit, with what cuts them off."""
+        """Return layouts of whole units, and the pools where they do not fit, with their cuts."""
         packings: dict[PoolInQuarter, Packed] = {}
         cuts: list[tuple[int, Cut]] = []
         lacking = []
@@ -65,7 +65,7 @@ class Layouts:
         return packings, lacking
 
     def _laid_out(self, key: PoolInQuarter, values: tuple[float, ...]) -> Packed | Cut | None:
-        """What stays, on the nodes of a plan; a cut that it violates; or None for neither."""
+        """Return a packing of what stays, a cut that the plan violates, or None for neither."""
         master, stock = self.master, self.stocks[key[0]]
         load, nodes = load_of(master, stock, key, values, stays=True)
         if round(nodes) < 0:  # counts that were rounded each by itself may leave fewer than none
@@ -83,7 +83,7 @@ class Layouts:
         return lay_out_bundles(kind, whole, pieces, round(nodes), most, self._go_on)
 
     def _state(self, cuts: Sequence[tuple[int, Cut]], values: tuple[float, ...] | None) -> int:
-        """State each cut once for its kind of node, and those of GPUs that values share.
+        """State each cut once for its kind of node, and cuts of shared GPUs.
 
         Returns how many there are.
         """
@@ -100,7 +100,7 @@ class Layouts:
 def cutting_stocks(
     master: MasterProgram, go_on: Callable[[], bool]
 ) -> tuple[dict[int, tuple[Shape, ...]], dict[int, CuttingStock]]:
-    """By pool that runs something: what the indices of its patterns mean, and its stock."""
+    """Return, for each pool in use, the meaning of its patterns' indices, and its stock."""
     pools = master.problem.pools
     kinds: dict[tuple[str, Shape], set[Shape]] = {}
     for number, quarter in master.usages:
@@ -128,10 +128,10 @@ def load_of(
     *,
     stays: bool = False,
 ) -> tuple[list[float], float]:
-    """What shares nodes, by the shapes of the stock, and the nodes left for it.
+    """Return what shares nodes, by the shapes of the stock, and the nodes left for it.
 
-    GPUs opened for parts count as pieces of `OPENED`, and their pieces do not count. A run counts
-    by its share of the quarter, or where only what `stays` is asked for, not at all.
+    Opened GPUs count as pieces of `OPENED`, and their own pieces do not count. A run counts by
+    its share of the quarter, or not at all if only what `stays` is asked for.
     """
     position = {shape: index for index, shape in enumerate(stock.shapes)}
     load = [0.0] * len(position)

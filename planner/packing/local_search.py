@@ -1,16 +1,16 @@
 """A local search over nodes with excess: units change places until no node holds too much.
 
-Where a resource is used to the last, filling node after node leaves the awkward units over. Here
-every unit has a node from the start, and the fullest node exchanges units with any other, of
-whatever pool, as long as that reduces the excess. A pool with room to spare thus takes the large
-units, and the small ones go where room is scarce.
+If a resource is used to the last, filling node after node leaves the awkward units over. Here every
+unit has a node from the start, and the fullest node exchanges units with any other, of whatever
+pool, as long as that reduces the excess. A pool with room to spare thus takes the large units, and
+the small ones go where room is scarce.
 
-Where no exchange helps a node, its excess weighs more from then on, until it is worth passing it on
-to nodes that had less trouble: the way out of a local optimum.
+If no exchange helps a node, its excess weighs more from then on, until it is worth passing on to
+nodes with less trouble: the way out of a local optimum.
 
-So very many unlike units are placed on the nodes of a relaxation. Where that takes too long, nodes
-are added, each time the one that helps most for what it costs; at last, what still exceeds a node
-goes by first-fit to others.
+Portfolios of very many unlike units are placed on the nodes of a relaxation in this way. If that
+takes too long, nodes are added, each time the one that helps most for its cost; in the end, what
+still exceeds a node goes by first-fit to others.
 """
 
 from __future__ import annotations
@@ -32,17 +32,20 @@ Floats = NDArray[np.float64]
 
 _EPSILON = 1e-9
 _TROUBLE = 50.0
-"""How much more a node's excess counts each time that no exchange helps it, over 1 at first.
-Measured on two portfolios of 1,000 unlike jobs, in exchanges until all fit: with 50, 900 and 2,100;
-with 10 and less, more than 3,600; with 300 and more, one goes astray."""
+"""How much more a node's excess counts each time that no exchange helps it; it starts at 1.
+Measured on two portfolios of 1,000 unlike jobs, in exchanges until all fit: with 50, 900 and
+2,100; with 10 and less, more than 3,600; with 300 and more, one does not converge."""
 _NOWHERE = -1
 
 
 class NodesWithExcess:
-    """Units on nodes that may hold too much; loads are in shares of GPUs, cores and memory."""
+    """Units on nodes that may hold too much; loads are shares of GPUs, cores and memory."""
 
     def __init__(self, nodes: Mapping[int, Shape], shapes: Sequence[Mapping[int, Shape]]) -> None:
-        """`nodes` are by pool, `shapes` say by unit what it takes on which of these pools."""
+        """`nodes` are by pool.
+
+        `shapes` give, for each unit, what it takes on which of these pools.
+        """
         self._sizes = np.full((3, len(shapes) + 1, max(nodes, default=0) + 1), np.inf)
         self._sizes[:, _NOWHERE] = 0.0
         for unit, ways in enumerate(shapes):
@@ -54,7 +57,7 @@ class NodesWithExcess:
         self._weight = np.empty(0)
 
     def copy(self) -> NodesWithExcess:
-        """The same units on the same nodes, without regard to which were trouble so far."""
+        """Return the same units on the same nodes, with all trouble forgotten."""
         other = NodesWithExcess({}, [])
         other._sizes, other._place, other._pool = self._sizes, self._place.copy(), self._pool
         other._load, other._weight = self._load.copy(), np.ones_like(self._weight)
@@ -62,17 +65,17 @@ class NodesWithExcess:
 
     @property
     def places(self) -> list[int]:
-        """The node of each unit, by the order in which nodes were added."""
+        """Return the node of each unit, in the order in which nodes were added."""
         return [int(place) for place in self._place]
 
     @property
     def pools(self) -> list[int]:
-        """The pool of each node."""
+        """Return the pool of each node."""
         return [int(pool) for pool in self._pool]
 
     @property
     def over(self) -> float:
-        """What exceeds the nodes, in nodes, summed over the resources."""
+        """Return the total excess in nodes, summed over the resources."""
         return float(_over(self._load).sum())
 
     def add(self, pool: int, nodes: int) -> None:
@@ -82,9 +85,9 @@ class NodesWithExcess:
         self._weight = np.concatenate([self._weight, np.ones(nodes)])
 
     def put(self, unit: int, pools: Iterable[int]) -> bool:
-        """Put a unit where it exceeds least, and the fullest such node; False if no node is there.
+        """Put a unit where it exceeds least, on the fullest such node; return False without a node.
 
-        `pools` are those to choose from; where they have no node, any other will do.
+        `pools` are those to choose from; if they have no node, any other will do.
         """
         allowed = np.isin(self._pool, list(pools))
         loads = self._load + self._sizes[:, unit, self._pool]
@@ -98,11 +101,11 @@ class NodesWithExcess:
 
     @property
     def fit(self) -> bool:
-        """Whether no node is too full."""
+        """Return whether no node is too full."""
         return self.over <= _EPSILON
 
     def settle(self, steps: int, go_on: Callable[[], bool]) -> bool:
-        """Exchange units up to so many times; True once no node is too full.
+        """Exchange units up to so many times; return True once no node is too full.
 
         `go_on` is asked before each exchange.
         """
@@ -116,7 +119,7 @@ class NodesWithExcess:
         return self.fit
 
     def _relieve(self, node: int) -> bool:
-        """Make the exchange that helps this node most; False where none does.
+        """Make the exchange that helps this node most; return False if none does.
 
         One of its units goes to another node, and one from there may come.
         """
@@ -147,7 +150,7 @@ class NodesWithExcess:
 
 
 def _over(loads: Floats) -> Floats:
-    """What exceeds a whole node, summed over the resources."""
+    """Return what exceeds a whole node, summed over the resources."""
     excess = loads - (1.0 + _EPSILON)
     np.maximum(excess, 0.0, out=excess)
     total: Floats = excess[0] + excess[1] + excess[2]
@@ -157,17 +160,17 @@ def _over(loads: Floats) -> Floats:
 _STEPS = 300
 """Exchanges in one stage."""
 _FEW_STAGES, _MANY_STAGES = 2, 20
-"""Stages where more nodes may not, and may, be the answer."""
+"""The most stages if more nodes may not be added, and if they may."""
 _PROGRESS = 0.9
 _PATIENCE = 3
 """Stages that may end with more than this share of the excess before."""
 _TRIAL_STEPS = 400
 """Exchanges that show how much an added node helps."""
 _MOST_ADDED = 12
-"""Nodes added after trials; beyond that, first-fit decides."""
+"""The most nodes added after trials; beyond that, first-fit decides."""
 
 Unit = tuple[int, int]
-"""Demand and choice of a unit, or of one piece of it."""
+"""The demand and choice of a unit, or of one piece of it."""
 Mode = tuple[int, "Shape"]
 """A choice and its shape."""
 ValuesAndPackings = tuple[tuple[float, ...], dict["PoolInQuarter", Packed]]
@@ -184,9 +187,9 @@ def place_unlike(
 ) -> ValuesAndPackings | None:
     """Place whole units on the nodes of a solution whose units are fractional.
 
-    Without `more_nodes`, None unless all units find a place soon; with them, None where the offers
-    end first. None also where units that span nodes lack some. `go_on` is asked before each
-    exchange. One quarter only, and no parts of GPUs.
+    Without `more_nodes`, None unless all units find a place soon; with them, None if the offers
+    end first. None also if units that span nodes lack some. `go_on` is asked before each
+    exchange. For one quarter only, and without parts of GPUs.
     """
     return _Placement(master, values, go_on).placed(stocks, more_nodes=more_nodes)
 
@@ -225,7 +228,7 @@ class _Placement:
         return self._as_plan(pools, held, modes, stocks) if held else None
 
     def _begun(self, left: dict[int, int], modes: list[dict[int, Mode]]) -> NodesWithExcess | None:
-        """Every unit somewhere among the nodes that are left for it; None if there is none."""
+        """Put every unit on one of the nodes left for it; None if there is none."""
         shapes = [{pool: shape for pool, (_, shape) in mode.items()} for mode in modes]
         kinds = {number: pool.node for number, pool in enumerate(self._problem.pools)}
         nodes = NodesWithExcess(kinds, shapes)
@@ -235,7 +238,7 @@ class _Placement:
         return nodes if put else None
 
     def _with_more_nodes(self, nodes: NodesWithExcess) -> NodesWithExcess:
-        """With nodes added until all units fit, or as many as are worth a trial."""
+        """Add nodes until all units fit, or as many as are worth a trial."""
         for _ in range(_MOST_ADDED):
             if nodes.fit:
                 break
@@ -246,7 +249,7 @@ class _Placement:
         return nodes
 
     def _settled(self, nodes: NodesWithExcess, stages: int) -> NodesWithExcess:
-        """Exchange units as long as that makes progress; the state with the least excess."""
+        """Exchange units as long as that makes progress; return the state with the least excess."""
         best, idle = nodes.copy(), 0
         for _ in range(stages):
             nodes.settle(_STEPS, self._go_on)
@@ -258,7 +261,7 @@ class _Placement:
         return best
 
     def _nodes_left(self) -> dict[int, int] | None:
-        """Nodes by pool for units that one node holds; None if those that span nodes lack some."""
+        """Return the nodes by pool for units on one node; None if spanning units lack nodes."""
         left = {
             pool: round(self._master.nodes(pool, quarter, tuple(self._values)))
             for pool, quarter in self._master.usages
@@ -303,7 +306,7 @@ class _Placement:
         return sorted(range(len(self._units)), key=size)
 
     def _grown(self, nodes: NodesWithExcess) -> NodesWithExcess | None:
-        """With the node on offer that reduces the excess most for its cost, or None."""
+        """Add the offered node that reduces the excess most for its cost; None without one."""
         best: tuple[float, int, NodesWithExcess] | None = None
         for cents, pool, index in self._on_offer():
             trial = nodes.copy()
@@ -320,7 +323,10 @@ class _Placement:
         return best[2]
 
     def _on_offer(self) -> list[tuple[int, int, int]]:
-        """(cents, pool, variable) of the cheapest offer for each pool that may grow, by cost."""
+        """Return the cheapest offer for each pool that may grow, by cost.
+
+        As (cents, pool, variable).
+        """
         cheapest: dict[int, tuple[int, int, int]] = {}
         for (number, quarter), index in self._master.acquire.items():
             supply = self._problem.supplies[number]
@@ -340,9 +346,9 @@ class _Placement:
     def _fitting(
         self, pools: list[int], places: list[int], modes: list[dict[int, Mode]]
     ) -> list[list[int]] | None:
-        """Units by node, with those that exceed theirs on others by first-fit, or on more nodes.
+        """Move units that exceed their nodes to others by first-fit, or to more nodes.
 
-        `pools` grows by the nodes that are added. None where an offer ends before all fit.
+        `pools` grows by the nodes that are added. None if an offer ends before all fit.
         """
         kinds = self._problem.pools
         held: list[list[int]] = [[] for _ in pools]
@@ -389,7 +395,7 @@ class _Placement:
         modes: list[dict[int, Mode]],
         stocks: Mapping[int, CuttingStock],
     ) -> ValuesAndPackings:
-        """Values with these units on these nodes, and what shares nodes as patterns."""
+        """Return values with these units on these nodes, and what shares nodes as patterns."""
         master, demands = self._master, self._problem.demands
         chosen = Counter(unit for _, unit in self._spanning)
         shaped: Counter[tuple[int, Shape]] = Counter()
@@ -423,7 +429,7 @@ def _size(node: Shape) -> list[int]:
 
 
 def _modes(problem: Problem, unit: Unit) -> dict[int, Mode]:
-    """By pool, the choice of fewest GPUs, cores and memory among those that one node holds."""
+    """Return, for each pool, the smallest choice that fits one node: by GPUs, cores, memory."""
     modes: dict[int, Mode] = {}
     for position, choice in problem.open_to(*unit):
         for number, pool in enumerate(problem.pools):

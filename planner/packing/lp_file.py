@@ -1,4 +1,4 @@
-"""The program that counts nodes as a file that any solver reads, in names that a person reads."""
+"""Writes the master program as a file that any solver reads, in names that a person reads."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _LONGEST = 200
 
 
 def written_program(translation: Translation, found: Incumbent) -> str:
-    """The program of a finished search in CPLEX LP format, with the cuts that it found.
+    """Return the program of a finished search in CPLEX LP format, with the cuts that it found.
 
-    Its least value is the bound of the plan in USD, net present cost with the running cost of the
-    owned nodes: units that were fractional where the bound was won are so here.
+    Its least value is the bound of the plan in USD: net present cost, with the running cost of
+    the owned nodes. Units that were fractional when the bound was computed are fractional here.
     """
     master = found.master
 
     def plain(name: str) -> str:
-        """With the pool and the quarter in words, where a name ends in their numbers."""
+        """Return a name with pool and quarter in words if it ends in their numbers."""
         placed = _PLACED.fullmatch(name)
         if placed is None:
             return name
@@ -66,7 +66,7 @@ def written_program(translation: Translation, found: Incumbent) -> str:
 
 
 def _apart(names: list[str]) -> list[str]:
-    """Names as the format takes them, each once."""
+    """Return names as the format takes them, each once."""
     plain = [f"n_{_NO_NAME.sub('_', name).strip('_')}"[:_LONGEST] for name in names]
     plain = [name.removeprefix("n_") if name[2:3].isalpha() else name for name in plain]
     often, seen = Counter(plain), Counter[str]()

@@ -22,15 +22,15 @@ CENTS_PER_UNIT = 100_000
 PoolInQuarter = tuple[int, int]
 
 Terms = dict[int, float]
-"""Factors by variable."""
+"""Coefficients by variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Where pieces of one shape on one pool are counted in one quarter: a sum of variables.
+    """A sum of variables that counts pieces of one shape on one pool in one quarter.
 
-    A run on several nodes is counted on each of them. In rows, a run counts by the share of the
-    quarter that it takes: whatever holds at every hour holds on the average of all hours.
+    A run on several nodes is counted on each of them. In rows, a run counts by its share of the
+    quarter: whatever holds at every hour holds on the average of all hours.
     """
 
     pool: int
@@ -41,25 +41,25 @@ class Usage:
     span: int
     """Whole nodes that a piece takes all quarter; 0: it shares one."""
     asked: Shape
-    """As the choices have it."""
+    """The shape as the choices state it."""
     times: int = 1
     """On how many nodes a piece is counted."""
 
     @property
     def share(self) -> float:
-        """Of the quarter, for which a piece holds what it takes."""
+        """The share of the quarter for which a piece holds what it takes."""
         return self.asked.run.hours / RUN_HOURS
 
     def units(self, values: Mapping[int, float] | tuple[float, ...]) -> float:
-        """Pieces in a solution, those on several nodes once for each."""
+        """Return the pieces in a solution, those on several nodes once for each node."""
         return sum(values[index] * factor for index, factor in self.terms)
 
     def pieces(self, values: Mapping[int, float] | tuple[float, ...]) -> float:
-        """Pieces in a solution, as they are asked for."""
+        """Return the pieces in a solution, as they are asked for."""
         return self.units(values) / self.times
 
     def weigh(self, load: Terms, weight: float, share: float | None = None) -> None:
-        """Add its pieces, each with a weight for its share of the quarter, to the terms of a row.
+        """Add its pieces, weighted by their share of the quarter, to the terms of a row.
 
         A `share` that is given counts instead.
         """
@@ -83,10 +83,10 @@ class MasterProgram:
     usages: dict[PoolInQuarter, list[Usage]] = field(default_factory=dict)
     """(pool, quarter) -> usages, by shape."""
     in_service: dict[PoolInQuarter, Terms] = field(default_factory=dict)
-    """(pool, quarter) -> nodes acquired and in service, less owned ones that are let go; the pool's
-    owned nodes come on top."""
+    """(pool, quarter) -> acquired nodes in service, less released owned ones; the pool's owned
+    nodes are added to them."""
     usable: dict[PoolInQuarter, int] = field(default_factory=dict)
-    """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
+    """(pool, quarter) -> variable: nodes that may run units, if spare nodes are asked for."""
     fullest_racks: dict[tuple[int, int], int] = field(default_factory=dict)
     """(group of shared spares, quarter) -> variable: nodes of it that one rack may hold."""
     splits: set[int] = field(default_factory=set)
@@ -94,19 +94,19 @@ class MasterProgram:
     lent: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: nodes that it lends for partitioned GPUs alone."""
     opened: dict[PoolInQuarter, Usage] = field(default_factory=dict)
-    """(pool, quarter) -> GPUs that pieces take parts of, counted like pieces of `OPENED`."""
+    """(pool, quarter) -> opened GPUs, which are used in parts, counted like pieces of `OPENED`."""
     shared: dict[PoolInQuarter, int] = field(default_factory=dict)
-    """(pool, quarter) -> variable: those of them that pieces share by memory."""
+    """(pool, quarter) -> variable: opened GPUs that pieces share by memory."""
     demand_rows: list[int] = field(default_factory=list)
     traffic_rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Rows `traffic` -> the demands whose units share it."""
     traffic_cuts: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Rows `cover`, which tighten these -> the same."""
+    """Rows `cover`, which tighten these -> the same demands."""
     covers: dict[tuple[int, ...], list[tuple[int, ...]]] = field(default_factory=dict)
-    """By demands that share traffic: known counts of units, by way, that take all of it."""
+    """For demands that share traffic: known counts of units, by way, that take all of it."""
     elastic: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)
-    """By name of a condition: its rows, their exact right sides, and what one unit of a raise adds
-    to each; none where a raise changes more of the program than rows."""
+    """By name of a condition: its rows, their exact right sides, and what one unit of a raise
+    adds to each. There is none if a raise changes more of the program than rows."""
     split_rows: list[int] = field(default_factory=list)
     moved: dict[int, int] = field(default_factory=dict)
     """demand -> variable: units that leave the pool in which they run today."""
@@ -122,7 +122,7 @@ class MasterProgram:
 
     @cached_property
     def run_variables(self) -> frozenset[int]:
-        """Those of them that count runs alone."""
+        """Those of them that count only runs."""
         return frozenset(
             index
             for usages in self.usages.values()
@@ -139,8 +139,8 @@ class MasterProgram:
     def shared_unit_variables(self) -> frozenset[int]:
         """Those of them whose units take at most one node.
 
-        A fraction of a unit that takes several whole nodes would save whole nodes: what is relaxed
-        with it bounds little.
+        A fraction of a unit that takes several whole nodes would save whole nodes, so relaxing
+        it would weaken the bound.
         """
         return self.unit_variables - frozenset(
             index
@@ -151,7 +151,7 @@ class MasterProgram:
         )
 
     def pieces_in(self, number: int, position: int, quarter: int) -> Iterator[tuple[int, int]]:
-        """What counts the pieces of a choice of a demand that run in one of its quarters.
+        """Return what counts the pieces of a choice of a demand that run in one of its quarters.
 
         Variables, each with the pieces that one of it adds.
         """
@@ -161,7 +161,7 @@ class MasterProgram:
             yield self.short[number, position, quarter], -choice.copies_short
 
     def copied(self, problem: Problem) -> MasterProgram:
-        """The same program for a problem that is stated alike; rows are added to either alone."""
+        """Return the same program for a problem stated alike; rows are added to either alone."""
         return replace(
             self,
             problem=problem,
@@ -171,20 +171,21 @@ class MasterProgram:
         )
 
     def runs_in(self, quarter: int) -> Iterator[Usage]:
-        """Where runs of a quarter are counted, pool after pool."""
+        """Return where runs of a quarter are counted, pool after pool."""
         for (_, now), usages in self.usages.items():
             yield from (usage for usage in usages if now == quarter and usage.asked.is_run)
 
     def on_nodes(self, pool: int, quarter: int) -> list[Usage]:
-        """What is laid out on the nodes of a pool: its pieces, and opened GPUs for their parts."""
+        """Return what is laid out on a pool's nodes: pieces, and opened GPUs for their parts."""
         whole = [usage for usage in self.usages[pool, quarter] if usage.shape.part == WHOLE]
         opened = self.opened.get((pool, quarter))
         return [*whole, opened] if opened else whole
 
     def gpus_of_runs(self, usages: Iterable[Usage]) -> Iterator[tuple[RunWindow, int]]:
-        """Runs with the GPUs that all that are like them hold, wherever they are.
+        """Yield runs with the GPUs that all that are like them hold, wherever they are.
 
-        Of several ways to run a unit on a GPU type, the one of the fewest GPU-hours counts.
+        If a unit can run in several ways on a GPU type, the one with the fewest GPU-hours
+        counts.
         """
         for usage in usages:
             if usage.asked.is_run:
@@ -192,7 +193,7 @@ class MasterProgram:
 
     @cached_property
     def _least_pieces(self) -> Counter[Shape]:
-        """By shape of a choice: pieces of units that take the fewest GPU-hours so."""
+        """Return, by shape, the pieces of units that take the fewest GPU-hours in this way."""
         found: Counter[Shape] = Counter()
         for demand in self.problem.demands:
             least: dict[str, Choice] = {}
@@ -204,7 +205,7 @@ class MasterProgram:
 
     @cached_property
     def most_pieces(self) -> Counter[Shape]:
-        """By shape of a choice: pieces, if every unit takes it that can."""
+        """Return, by shape, the pieces if every unit takes the choice that can."""
         found: Counter[Shape] = Counter()
         for demand in self.problem.demands:
             for choice in demand.choices:
@@ -212,17 +213,17 @@ class MasterProgram:
         return found
 
     def relaxable(self, name: str, row: int, right: float, one: float) -> None:
-        """Say of a row that a raise of the condition of this name widens it."""
+        """Record that raising the condition of this name widens a row."""
         self.elastic.setdefault(name, {})[row] = (right, one)
 
     def open_gpus(self, key: PoolInQuarter, variables: Iterable[int]) -> None:
-        """Say which variables count the GPUs of a pool and quarter that parts are taken of."""
+        """Record which variables count the opened GPUs of a pool and quarter."""
         terms = tuple((index, 1.0) for index in variables)
         self.opened[key] = Usage(*key, OPENED, terms, 0, OPENED)
 
     @staticmethod
     def cost(cents: int) -> float:
-        """Money in the unit of the objective."""
+        """Convert money into the unit of the objective."""
         return cents / CENTS_PER_UNIT
 
     def total(
@@ -231,10 +232,10 @@ class MasterProgram:
         nodes: Sequence[Sequence[int | None]],
         moves: Sequence[int] = (),
     ) -> int:
-        """What a plan in whole numbers comes to of something.
+        """Return the total of something over a plan in whole numbers.
 
-        `nodes` says what one adds, by supply and quarter of entry, and `moves` what one unit adds
-        that leaves its pool, by demand.
+        `nodes` says what one node adds, by supply and quarter of entry, and `moves` what one
+        unit adds that leaves its pool, by demand.
         """
         entering = sum(
             round(values[index]) * (nodes[supply][quarter] or 0)
@@ -244,12 +245,12 @@ class MasterProgram:
         return entering + sum(round(values[i]) * moves[demand] for demand, i in moved.items())
 
     def places_all(self, values: Sequence[float]) -> bool:
-        """Whether a plan in whole numbers has all its pieces on some pool: rows `split`."""
+        """Return whether a plan in whole numbers has all its pieces on some pool: rows `split`."""
         rows = (self.program.rows[number] for number in self.split_rows)
         return not any(sum(round(values[i]) * factor for i, factor in row.terms) for row in rows)
 
     def usable_nodes(self, pool: int, quarter: int) -> tuple[Terms, int]:
-        """Nodes that may run units: variables with their factors, and a constant."""
+        """Return the nodes that may run units: variables with their factors, and a constant."""
         lent: Terms = {}
         if (pool, quarter) in self.lent:
             lent = {self.lent[pool, quarter]: -1.0}
@@ -259,21 +260,21 @@ class MasterProgram:
         return {**self.in_service[pool, quarter], **lent}, owned
 
     def nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
-        """Nodes that may run units in a solution."""
+        """Return the nodes that may run units in a solution."""
         terms, owned = self.usable_nodes(pool, quarter)
         return owned + sum(values[index] * factor for index, factor in terms.items())
 
     def standing(self, pool: int, quarter: int) -> Terms:
-        """Nodes acquired that stand there: those in service, and those that are switched off."""
+        """Return acquired nodes that stand there: in service, or switched off."""
         acquired = self.in_service[pool, quarter]
         return {index: share for index, share in acquired.items() if index not in self._off}
 
     def serving(self, pool: int, quarter: int, values: Sequence[float]) -> float:
-        """Nodes in service in a solution, spare ones included."""
+        """Return the nodes in service in a solution, spare ones included."""
         return self._with_owned(pool, quarter, self.in_service[pool, quarter], values)
 
     def stand(self, pool: int, quarter: int, values: Sequence[float]) -> float:
-        """Nodes that stand there in a solution, in service or switched off."""
+        """Return the nodes that stand there in a solution, in service or switched off."""
         return self._with_owned(pool, quarter, self.standing(pool, quarter), values)
 
     def _with_owned(self, pool: int, quarter: int, terms: Terms, values: Sequence[float]) -> float:
@@ -282,19 +283,19 @@ class MasterProgram:
 
     @cached_property
     def _off(self) -> frozenset[int]:
-        """Variables that count nodes that are switched off."""
+        """Return the variables that count nodes that are switched off."""
         kinds = (supply.kind for supply in self.problem.supplies)
         off = {number for number, kind in enumerate(kinds) if kind == "switch off"}
         return frozenset(index for (number, _), index in self.acquire.items() if number in off)
 
     def shared_nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
-        """Nodes left in a solution for units that may share one."""
+        """Return the nodes left in a solution for units that may share one."""
         usages = self.usages[pool, quarter]
         taken = (usage.span * usage.units(values) for usage in usages if usage.span)
         return self.nodes(pool, quarter, values) - sum(taken)
 
     def parts(self, pool: int, quarter: int, values: tuple[float, ...]) -> dict[Shape, int]:
-        """Pieces that take parts of GPUs in a solution, by shape."""
+        """Return the pieces that take parts of GPUs in a solution, by shape."""
         return {
             usage.shape: number
             for usage in self.usages[pool, quarter]
@@ -304,7 +305,7 @@ class MasterProgram:
     def with_opened(
         self, values: tuple[float, ...], opened: Mapping[PoolInQuarter, int]
     ) -> tuple[float, ...]:
-        """A solution in which so many GPUs are opened, as they were laid out."""
+        """Return a solution in which so many GPUs are opened, as they were laid out."""
         changed = list(values)
         for key, usage in self.opened.items():
             for number, (index, _) in enumerate(usage.terms):
@@ -314,7 +315,7 @@ class MasterProgram:
     def capacity_row(
         self, name: str, pool: int, quarter: int, load: Terms, *, tightens: bool = False
     ) -> int:
-        """`load <= usable nodes` of a pool in a quarter."""
+        """Return the row `load <= usable nodes` of a pool in a quarter."""
         terms: Terms = defaultdict(float, load)
         usable, right = self.usable_nodes(pool, quarter)
         for index, factor in usable.items():

@@ -1,7 +1,7 @@
-"""Plans that cost little more than the cheapest and are the best in something else, with a bound.
+"""Plans that cost little more than the cheapest and are best in something else, with a bound.
 
-First what is aimed at is minimized, with the cost held at a ceiling; then the cost, with what was
-reached held. Both are the program of the cheapest plan with one row more.
+First the aim is minimized with the cost below a ceiling; then the cost, with what was reached
+held. Both are the program of the cheapest plan with one more row.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Something to have little of, in whole numbers of a unit of its own."""
+    """Something to minimize, in whole numbers of its own unit."""
 
     name: str
     nodes: tuple[tuple[int, ...], ...]
-    """supply × quarter of entry: what one node adds; negative only of nodes that are let go."""
+    """supply × quarter of entry: what one node adds; negative only for released nodes."""
     moves: tuple[int, ...]
-    """By demand: what one unit adds that leaves the pool in which it runs today."""
+    """For each demand, what one unit adds that leaves the pool in which it runs today."""
     cents: int
-    """What one of the unit counts in the objective, which is in thousands of dollars."""
+    """What one unit counts in the objective, which is in thousands of dollars."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The cheapest of the plans that were found to have the least."""
+    """The cheapest of the plans found with the least of the aim."""
 
     value: int
     bound: int
@@ -44,10 +44,10 @@ class Reached:
 def reach(
     problem: Problem, aim: Aim, most_cents: int, *, asked_gap: float, time_limit_s: float
 ) -> Reached:
-    """The least of what is aimed at, at a net present cost of at most so many cents.
+    """Minimize the aim at a net present cost of at most so many cents.
 
-    Each of the two searches has the time in seconds. Raises Infeasible where no plan costs so
-    little, LimitError where time ends before one is found.
+    Each of the two searches has the time in seconds. Raises Infeasible if no plan costs so
+    little, and LimitError if time ends before one is found.
     """
     ceiling = problem.costs_at_most(most_cents)
     found = search(_aimed(problem, aim, ceiling), asked_gap=asked_gap, time_limit_s=time_limit_s)
@@ -64,7 +64,7 @@ def reach(
 
 
 def _aimed(problem: Problem, aim: Aim, ceiling: SpendLimit) -> Problem:
-    """The problem of having little of it, whatever that costs below the ceiling."""
+    """Return the problem of minimizing the aim, whatever that costs below the ceiling."""
     aimed = problem.repriced(lambda supply, quarter: aim.nodes[supply][quarter] * aim.cents)
     demands = tuple(
         replace(demand, move_cents=units * aim.cents)

@@ -1,4 +1,4 @@
-"""Solve a translated portfolio: search, then state the answer, or say why there is none."""
+"""Solves a translated portfolio: searches, then states the answer, or says why there is none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.packing.solution import Solution
 from planner.packing.statement.translate import Translation
 
 _MOST_CENTS = 2**53
-"""From here on not every whole number is a floating-point number, which solvers calculate with."""
+"""From here on, not every whole number is a float, which solvers calculate with."""
 
 
 def solve(
@@ -28,12 +28,12 @@ def solve(
     watch: Callable[[Translation, Incumbent], None] | None = None,
     nodes: NodeCounts = (),
 ) -> Solution:
-    """Pack a portfolio at least cost, to a relative gap, within a time in seconds.
+    """Pack a portfolio at least cost, to a relative gap, within seconds of work.
 
-    `nodes` of the first supplies that are known to do are tried first. Whoever wants to `watch` is
-    shown the finished search. With `crosscheck` other solvers are asked for the bound again, or
-    whether there is no plan, each within the same time. Raises InfeasibleError with the reasons in
-    the user's words, LimitError where time ends before any plan is found, DisagreementError where
+    `nodes` of the first supplies that are known to suffice are tried first. `watch` is called
+    with the finished search. With `crosscheck`, other solvers are asked for the bound again, or
+    whether no plan exists, each within the same time. Raises InfeasibleError with the reasons in
+    the user's words, LimitError if time ends before any plan is found, and DisagreementError if
     another solver refutes it.
     """
     try:
@@ -65,9 +65,9 @@ def attempt(
     watch: Callable[[Translation, Incumbent], None] | None = None,
     nodes: NodeCounts = (),
 ) -> Solution:
-    """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.
+    """Solve without looking for reasons: raises Infeasible if no plan exists.
 
-    As `solve`, it raises LimitError and DisagreementError.
+    Like `solve`, it raises LimitError and DisagreementError.
     """
     problem = translation.problem
     found = search(

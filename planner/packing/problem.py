@@ -1,9 +1,9 @@
 """The packing problem, in integers alone: GPUs, cores, MB, cents, W, U.
 
-Nothing here knows what a model or a method is. A *demand* is a class of units that are alike: the
-same choices, active in the same quarters. A unit takes one choice and keeps it. A choice may ask
-for several *pieces* of its shape, such as the replicas of one endpoint; each has its own place.
-*Limits* say what the nodes of a plan may take and spend together.
+Nothing here knows what a model or a method is. A *demand* is a class of units that are alike:
+the same choices, active in the same quarters. A unit takes one choice and keeps it. A choice may
+ask for several *pieces* of its shape, such as the replicas of one endpoint; each has its own
+place. *Limits* say what the nodes of a plan may take and spend together.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from planner.inputs.text import usd
 
 @dataclass(frozen=True, slots=True)
 class SpendLimit:
-    """At most so much money of some kind, of one quarter or of all, not discounted."""
+    """A limit on money of some kind, in one quarter or over the horizon, not discounted."""
 
     name: str
-    """In the user's words: `capex of 2027Q2`."""
+    """In the user's words, such as `capex of 2027Q2`."""
     at_most_cents: int
-    """What decisions may spend: the running cost of owned nodes is taken off before."""
+    """What decisions may spend: the running cost of owned nodes is subtracted before."""
     cents: tuple[tuple[int, ...], ...]
-    """supply × quarter of entry: what one node spends; negative, and so the most, where so much is
-    to be acquired at the least."""
+    """supply × quarter of entry: what one node spends. Negative figures state a minimum to
+    acquire."""
     fixed_cents: int = 0
-    """What was taken off."""
+    """What was subtracted."""
     moves: tuple[int, ...] = ()
-    """By demand: what one unit spends that leaves its pool; empty: nothing."""
+    """For each demand, what one unit spends that leaves its pool; empty: nothing."""
     unit: Literal["USD", "requests/s"] = "USD"
-    """Of what is counted: cents, or thousandths of a request per second."""
+    """The unit that is counted: cents, or thousandths of a request per second."""
 
     def told(self, amount: int) -> str:
-        """An amount in words: `$36,000`, `12.5 requests/s`."""
+        """Format an amount: `$36,000`, `12.5 requests/s`."""
         return usd(amount, short=True) if self.unit == "USD" else f"{amount / 1000:,g} requests/s"
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most so much, in each quarter, of what the nodes that are there take together."""
+    """A limit in each quarter on what the nodes that are there take together."""
 
     name: str
-    """In the user's words: `power at frankfurt`."""
+    """In the user's words, such as `power at frankfurt`."""
     terms: tuple[tuple[int, int], ...]
     """(pool, what one node of it takes), owned nodes included."""
     at_most: tuple[int | None, ...]
-    """By quarter; None: no limit. A scenario's has one figure wherever it holds."""
+    """By quarter; None: no limit. A limit of a scenario has one figure wherever it holds."""
     unit: str
-    """Of the figures: `W`, `U`, `ports`."""
+    """The unit of the figures: `W`, `U`, `ports`."""
     drawn: bool = False
     """Whether a node takes of it only while it is on; else wherever it stands."""
 
     @property
     def figure(self) -> int:
-        """What it is wherever it holds: the largest, where there are several."""
+        """Return the figure wherever it holds: the largest, if there are several."""
         return max((most for most in self.at_most if most is not None), default=0)
 
 
@@ -68,11 +68,11 @@ class RackSpace:
     site: str
     count: int
     units: int
-    """Height of one rack, rack units."""
+    """The height of one rack in rack units."""
     power_w: int | None
     """What one rack can feed; None: not limited."""
     nodes: tuple[tuple[int, int, int], ...]
-    """(pool, rack units of one node, W of one node); W is 0 where power is not limited."""
+    """(pool, rack units of one node, W of one node); W is 0 if power is not limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,47 +86,47 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class SharedSpares:
-    """Pools of a site that share their spare nodes: empty ones that stand in for those that fail.
+    """Pools of a site that share spare nodes: empty ones that stand in for those that fail.
 
     While a pool runs a unit, so many nodes are empty that can take all that a node of it holds.
     """
 
     name: str
-    """In the user's words: `hopper at frankfurt`."""
+    """In the user's words, such as `hopper at frankfurt`."""
     pools: tuple[int, ...]
     """Each of a node type of its own; parts of them that are held or lent belong to it."""
     nodes: int
-    """Nodes that may fail at once; 0 where racks may."""
+    """Nodes that may fail at once; 0 if racks may."""
     racks: int
-    """Racks that may: so many times what the fullest rack holds of these pools."""
+    """Racks that may fail: so many times what the fullest rack holds of these pools."""
     site: str
-    """Where they stand: its racks are meant; where none are stated, each node has its own."""
+    """The site whose racks count; if none are stated, each node has a rack of its own."""
 
 
 ALL_TRAFFIC = 10**6
-"""Traffic of an endpoint is counted in millionths."""
+"""The traffic of an endpoint is counted in millionths."""
 
 NOWHERE = "~"
-"""What the name of a GPU type that is none begins with: a unit that has one is not run."""
+"""The prefix of a GPU type that does not exist: a unit that has one is not run."""
 
 
 class RunWindow(NamedTuple):
-    """For which hours of its quarters, counted from 0, a piece holds what it takes."""
+    """The hours of its quarters, counted from 0, for which a piece holds what it takes."""
 
     hours: int
-    """Consecutive ones."""
+    """Consecutive hours."""
     earliest: int
-    """First hour in which it may start."""
+    """The first hour in which it may start."""
     until: int
-    """Hour by whose beginning it must have ended; at most `RUN_HOURS`."""
+    """The hour by which it must have ended; at most `RUN_HOURS`."""
 
     @property
     def latest(self) -> int:
-        """Last hour in which it may start."""
+        """Return the last hour in which it may start."""
         return self.until - self.hours
 
     def least_within(self, first: int, end: int) -> int:
-        """Hours from the first to before the end that it takes of these whenever it starts."""
+        """Return the hours that it takes of a span whenever it starts."""
         return min(
             max(0, min(start + self.hours, end) - max(start, first))
             for start in (self.earliest, self.latest)
@@ -140,9 +140,9 @@ class Part(NamedTuple):
     """What a piece takes of one GPU that it shares with others."""
 
     profile: str
-    """Partition of this profile, or empty: so much memory of a GPU that is not partitioned."""
+    """The MIG profile of its partition; empty: so much memory of an unpartitioned GPU."""
     memory_mb: int
-    """0 where a partition says it."""
+    """0 if a partition says it."""
 
 
 WHOLE = Part("", 0)
@@ -153,56 +153,56 @@ class Shape(NamedTuple):
     """What one piece takes, or one node offers."""
 
     gpus: int
-    """Whole GPUs; 1 where it takes a part of one."""
+    """Whole GPUs; 1 if it takes a part of one."""
     cpus: int
     memory_mb: int
     spans: bool = True
-    """Whether a piece may take several whole nodes where a fabric joins them."""
+    """Whether a piece may take several whole nodes that a fabric joins."""
     sites: tuple[str, ...] = ()
-    """Sites that a unit may run at, sorted; empty: any."""
+    """The sites at which a unit may run, sorted; empty: any."""
     run: RunWindow = ALWAYS
     part: Part = WHOLE
     stays: str = ""
     """The pool or the held nodes that a unit may not leave; empty: it may run anywhere."""
     owner: str = ""
-    """Whose quota counts the hours of its run, where one does; stated by the search."""
+    """The owner whose quota counts the hours of its run, if one does; stated by the search."""
     stand_ins: tuple[tuple[int, int], ...] = ()
-    """(pool, another that shares its spare nodes) of which the second can take in what a node of
+    """(pool, another that shares its spare nodes) where the second can take in what a node of
     the first holds of it; stated by the search."""
 
     @property
     def is_run(self) -> bool:
-        """Whether it holds what it takes for some hours alone."""
+        """Return whether it holds what it takes for some hours only."""
         return self.run != ALWAYS
 
     @property
     def whole_gpus(self) -> int:
-        """GPUs that it leaves to nobody else."""
+        """Return the GPUs that it leaves to nobody else."""
         return self.gpus if self.part == WHOLE else 0
 
     @property
     def while_running(self) -> Shape:
-        """What one node holds of it at any hour: of a run, without when and whose it is."""
+        """Return what a node holds of it at any hour: a run without its time and owner."""
         if not self.is_run:
             return self
         return Shape(self.gpus, self.cpus, self.memory_mb, part=self.part)
 
     @property
     def bundles(self) -> bool:
-        """Whether its GPUs may be those of other pieces as well: at other hours, or in parts."""
+        """Return whether others may have its GPUs as well: at other hours, or in parts."""
         return self.is_run or self.part != WHOLE
 
 
 class HourlyTerms(NamedTuple):
-    """How nodes are paid that come and go within a quarter, for the runs on them."""
+    """How nodes for hours or weeks are paid, for the runs on them."""
 
     step_hours: int
     """Hours that are paid as one."""
     minimum_hours: int
-    """What a node is paid for at the least, each time it is had."""
+    """The least that a node is paid for, each time it is had."""
 
     def steps(self, hours: int) -> int:
-        """What is paid for a node that is had once for so many hours."""
+        """Return what is paid for a node that is had once for so many hours."""
         return -(-max(hours, self.minimum_hours) // self.step_hours)
 
 
@@ -224,13 +224,13 @@ class Pool:
     node: Shape
     """What one node offers."""
     owned: int
-    """Nodes in service at no purchase, until they retire."""
+    """Nodes in service without a purchase, until they retire."""
     spare: int
     """Nodes kept empty in each quarter in which the pool runs a unit."""
     fabric: bool
     """Whether a piece may span whole nodes."""
     retired: tuple[int, ...] = ()
-    """By quarter: owned nodes that are no longer in service; empty: none ever retires."""
+    """Owned nodes no longer in service, by quarter; empty: none ever retires."""
     divisions: tuple[Division, ...] = ()
     """How a GPU may be partitioned; empty: not at all."""
     shared_mb: int = 0
@@ -238,30 +238,31 @@ class Pool:
     mixes: bool = True
     """Whether a node may hold partitioned GPUs beside others."""
     held: str = ""
-    """Not all nodes of the type and site, but those of this name, which some unit may not leave."""
+    """The name of the nodes, if it is only those that some unit may not leave."""
     lender: int | None = None
-    """The pool whose nodes these are, lent for partitioned GPUs alone; stated by the search."""
+    """The pool whose nodes are lent to this one for partitioned GPUs alone; stated by the
+    search."""
     hire: HourlyTerms | None = None
-    """How its nodes are paid where they come and go within a quarter; runs alone use them."""
+    """How its nodes are paid if they are had for hours or weeks; only runs use them."""
     offer: str = ""
-    """Whose nodes these are where they do."""
+    """The offer of such nodes."""
 
     @property
     def name(self) -> str:
-        """`node type @ site`, or the name of its nodes."""
+        """Return `node type @ site`, or the name of its nodes."""
         return self.held or f"{self.node_type}@{self.site}" + (self.offer and f" by {self.offer}")
 
     @property
     def home(self) -> str:
-        """The pool of which it is all or a part: `node type/site`."""
+        """Return the pool of which it is all or a part: `node type/site`."""
         return f"{self.node_type}/{self.site}" + (self.offer and f"/{self.offer}")
 
     def owned_in(self, quarter: int) -> int:
-        """Owned nodes in service in a quarter."""
+        """Return the owned nodes in service in a quarter."""
         return self.owned - (self.retired[quarter] if self.retired else 0)
 
     def gives(self, part: Part) -> bool:
-        """Whether a GPU here can be divided so that this is a part of it."""
+        """Return whether a GPU here can be divided so that this is a part of it."""
         if not part.profile:
             return part.memory_mb <= self.shared_mb
         return any(
@@ -269,9 +270,9 @@ class Pool:
         )
 
     def nodes_taken(self, shape: Shape) -> int | None:
-        """Whole nodes that a piece takes: 0 if it may share one, None if it cannot run here.
+        """Return the whole nodes that a piece takes: 0 if it may share one, None if it cannot run.
 
-        A run of some hours shares its node even where it takes all of the GPUs.
+        A run of some hours shares its node even if it takes all of the GPUs.
         """
         if shape.sites and self.site not in shape.sites:
             return None
@@ -291,13 +292,13 @@ class Pool:
         return nodes if self._hosts(shape, nodes) else None
 
     def on_node(self, shape: Shape) -> Shape:
-        """What a piece that can run here takes of each of its nodes while it runs."""
+        """Return what a piece that can run here takes of each of its nodes while it runs."""
         if shape.is_run and self.nodes_taken(shape):
             return self.node
         return shape.while_running
 
     def _hosts(self, shape: Shape, nodes: int) -> bool:
-        """Whether so many nodes have the cores and the memory that a piece takes."""
+        """Return whether so many nodes have the cores and the memory that a piece takes."""
         return (
             shape.cpus <= nodes * self.node.cpus and shape.memory_mb <= nodes * self.node.memory_mb
         )
@@ -313,36 +314,36 @@ class PriceTier:
 
 
 SupplyKind = Literal["buy", "rent", "reserve", "hourly", "sell", "switch off"]
-"""How an offer is had; or how owned nodes are let go: for good, or for a quarter."""
+"""How an offer is had, or how owned nodes are released: for good, or for a quarter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """An offer as the program sees it, or what it has at one site, at one price level.
+    """An offer as the program sees it, at one site and one price level.
 
-    Or owned nodes that are let go: the same with fewer nodes, and a cost below zero.
+    Or owned nodes that are released: the same with fewer nodes, and a cost below zero.
     """
 
     name: str
-    """Of the offer; of owned nodes that are let go, of their fleet entry."""
+    """The name of the offer, or of the fleet entry of released nodes."""
     kind: SupplyKind
     pool: int
     maximum: int | None
-    """Buy and sell: nodes over the horizon. Rent, reserve and switch off: nodes in any one quarter,
-    by the hour and by the week in any one hour. Of all supplies of one offer together."""
+    """For all supplies of one offer together. Buy and sell: nodes over the horizon. Rent,
+    reserve and switch off: nodes in any one quarter. By the hour or week: nodes at any one hour."""
     unit_cost_cents: tuple[int | None, ...]
-    """Net cost of one node by the quarter it enters service; None where it cannot.
+    """Net cost of one node by the quarter it enters service; None if it cannot enter then.
 
-    Buy: purchase less residual value plus running cost to the end of the horizon, all discounted.
-    Rent: cost of that quarter, discounted. Reserve: of the quarters held within the horizon. Where
-    nodes come and go within a quarter: of what is paid as one, such as an hour of a node. Sell and
+    Buy: purchase less residual value plus running cost to the end of the horizon, all
+    discounted. Rent: cost of that quarter, discounted. Reserve: of the quarters held within the
+    horizon. By the hour or week: of what is paid as one, such as an hour of a node. Sell and
     switch off: what a node costs then beyond being kept.
     """
     term: int | None = None
-    """Reserve: quarters that a node is held."""
+    """Reserve: the quarters for which a node is held."""
     lot: PriceTier | None = None
-    """Only where the price depends on the size of the order: nodes at all sites together, all of
-    them at one level."""
+    """If the price depends on the size of the order: nodes at all sites together, all of them at
+    one level."""
     offer: int | None = None
     """The offer that it shares with other supplies; None: it is one by itself."""
     deliveries: tuple[int, ...] | None = None
@@ -353,22 +354,22 @@ class Supply:
 
     @property
     def releases(self) -> bool:
-        """Whether it takes owned nodes out of service; else it brings nodes in."""
+        """Return whether it takes owned nodes out of service, rather than bring nodes in."""
         return self.kind in ("sell", "switch off")
 
     def lasts(self) -> int | None:
-        """Quarters that a node stays in service; None: to the end of the horizon."""
+        """Return the quarters that a node stays in service; None: to the end of the horizon."""
         return {"buy": None, "sell": None, "reserve": self.term}.get(self.kind, 1)
 
     def served(self, entry: int) -> range:
-        """Quarters in which a node that enters in this one is in service, or one let go is not."""
+        """Return the quarters in which a node that enters serves, or a released one does not."""
         horizon, lasts = len(self.unit_cost_cents), self.lasts()
         if self.until is not None:
             horizon = min(horizon, self.until)
         return range(entry, horizon if lasts is None else min(entry + lasts, horizon))
 
     def entries(self, quarter: int) -> range:
-        """Quarters of entry whose nodes are in service in this one."""
+        """Return the quarters of entry whose nodes are in service in this one."""
         lasts = self.lasts()
         return range(0 if lasts is None else max(0, quarter - lasts + 1), quarter + 1)
 
@@ -382,20 +383,20 @@ class Choice:
     copies: int = 1
     """Pieces of this shape that a unit takes, each on any pool of the GPU type."""
     way: str = ""
-    """Name of the candidate that this is, among those of the job."""
+    """The way of the job's candidate that this is."""
     by_quarter: tuple[int, ...] = ()
-    """Pieces in each quarter, one at least while the unit is active, where they differ, as with
+    """Pieces in each quarter, at least one while the unit is active, if they differ, as with
     traffic; `copies` is then the most."""
     share: Fraction = Fraction(1)
-    """What each of its GPUs counts against a quota: less than one where it takes a part of it."""
+    """What each of its GPUs counts against a quota: less than one if it takes a part of it."""
 
     def copies_in(self, quarter: int) -> int:
-        """Pieces that a unit takes in a quarter."""
+        """Return the pieces that a unit takes in a quarter."""
         return self.by_quarter[quarter] if self.by_quarter else self.copies
 
     @property
     def copies_short(self) -> int:
-        """Pieces that do not run where one unit is short: all of its runs, or one replica."""
+        """Return the pieces that do not run if a unit is short: all its runs, or one replica."""
         return self.copies if self.shape.is_run else 1
 
 
@@ -405,32 +406,33 @@ class Demand:
 
     choices: tuple[Choice, ...]
     quarters: tuple[int, ...]
-    """Quarters, from 0, in which each unit is active."""
+    """The quarters, from 0, in which each unit is active."""
     count: int
     owner: str = ""
-    """Whose units they are, where that owner has a quota."""
+    """The owner of the units, if it has a quota."""
     origin: str = ""
     """`Pool.home` in which each unit runs before the first quarter; empty: in none."""
     move_cents: int = 0
     """What it costs if a unit is in another pool in the first quarter."""
     stage: bool = False
-    """Whether these are one quarter of units that may take another choice in each; of all stages
-    with the same choices and owner, units of the next quarter are those of this one that go on."""
+    """Whether these are one quarter of units that may take another choice in each. Among stages
+    with the same choices and owner, the units of the next quarter are those of this one that go
+    on."""
     nowhere: int | None = None
-    """Pool that is nowhere: each of its nodes is one unit that is short in a quarter, and keeps its
-    choice in all others; None: all units run in all of their quarters."""
+    """The pool that is nowhere: each of its nodes is one unit that is short in a quarter, and
+    that keeps its choice in all others; None: all units run in all of their quarters."""
 
     endpoint: str = ""
-    """Whose traffic these units share: together they take all of it; empty: no such endpoint's."""
+    """The endpoint whose traffic these units share: together they take all of it; empty: none."""
     takes: tuple[int, ...] = ()
-    """By choice: what a unit takes of that traffic in millionths, rounded up, at most all."""
+    """For each choice, what a unit takes of that traffic in millionths, rounded up, at most all."""
     at_most: bool = False
-    """Whether no more than `count` run, as many as take that traffic; else all do."""
+    """Whether `count` is a maximum, and as many run as take that traffic; else all do."""
 
     def open_to(self, position: int) -> tuple[tuple[int, Choice], ...]:
-        """Choices, with their positions, that one piece with this choice may change to alone.
+        """Return choices, with their positions, to which one piece with this choice may change.
 
-        Only its own where a choice takes several pieces, or a share of traffic: they change
+        Only its own if a choice takes several pieces, or a share of traffic: they change
         together or not at all.
         """
         every = tuple(enumerate(self.choices))
@@ -440,32 +442,32 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """At most so many GPUs, at any hour, that the units of one owner hold together."""
+    """The most GPUs that the units of one owner may hold together at any hour."""
 
     name: str
-    """In the user's words: `quota of customer-care`."""
+    """In the user's words, such as `quota of customer-care`."""
     owner: str
     gpu_type: str | None
     """None: of all types together."""
     at_most: tuple[int | None, ...]
-    """By quarter; None: no quota. A scenario's has one figure wherever it holds."""
+    """By quarter; None: no quota. A quota of a scenario has one figure wherever it holds."""
 
     @property
     def figure(self) -> int:
-        """What it is wherever it holds: the largest, where there are several."""
+        """Return the figure wherever it holds: the largest, if there are several."""
         return max((most for most in self.at_most if most is not None), default=0)
 
     def taken(self, choice: Choice, quarter: int | None = None) -> Fraction:
-        """GPUs that a unit with this choice counts against it if all of its pieces run at once.
+        """Return the GPUs that a unit with this choice counts if all of its pieces run at once.
 
-        In the quarter given; without one, in that in which it takes the most.
+        In the quarter given; without one, in that in which it takes most.
         """
         return self.taken_by_piece(choice) * (
             choice.copies if quarter is None else choice.copies_in(quarter)
         )
 
     def taken_by_piece(self, choice: Choice) -> Fraction:
-        """GPUs that each piece of a unit with this choice counts against it."""
+        """Return the GPUs that each piece of a unit with this choice counts."""
         of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
         counts = of_all or self.gpu_type == choice.gpu_type
         return choice.shape.gpus * choice.share if counts else Fraction(0)
@@ -480,9 +482,9 @@ class Problem:
     supplies: tuple[Supply, ...]
     demands: tuple[Demand, ...]
     fixed_cost_cents: int
-    """Running cost of the owned fleet, which no decision changes."""
+    """The running cost of the owned fleet, which no decision changes."""
     limits: tuple[Limit, ...] = ()
-    """On nodes in service."""
+    """Limits on nodes in service."""
     racks: tuple[RackSpace, ...] = ()
     """At most one for each site."""
     reserves: tuple[Reserve, ...] = ()
@@ -494,13 +496,13 @@ class Problem:
 
     @property
     def prices(self) -> tuple[tuple[tuple[int | None, ...], ...], tuple[int, ...]]:
-        """What one node costs, by supply and quarter of entry, and one move, by demand; cents."""
+        """Return the cents of a node, by supply and quarter of entry, and of a move, by demand."""
         nodes = tuple(supply.unit_cost_cents for supply in self.supplies)
         return nodes, tuple(demand.move_cents for demand in self.demands)
 
     @property
     def least_cents(self) -> int:
-        """No plan costs less: nothing, less all that may be had for nodes that are let go."""
+        """Return a lower bound on any plan's cost: less than 0 only by what releases may bring."""
         let_go = sum(
             min(0, cents or 0) * (supply.maximum or 0)
             for supply in self.supplies
@@ -510,14 +512,14 @@ class Problem:
         return min(0, self.fixed_cost_cents + let_go)
 
     def costs_at_most(self, cents: int) -> SpendLimit:
-        """The limit that the net present cost is no more than this."""
+        """Return the limit that the net present cost is no more than this."""
         nodes, moves = self.prices
         fixed = self.fixed_cost_cents
         each = tuple(tuple(cost or 0 for cost in costs) for costs in nodes)
         return SpendLimit("net present cost", cents - fixed, each, fixed, moves)
 
     def repriced(self, cents: Callable[[int, int], int]) -> Problem:
-        """The same, where a node costs this by supply and quarter of entry, if it can enter then.
+        """Return the problem with these prices by supply and quarter of entry, if nodes can enter.
 
         No move and no change of GPU type costs anything.
         """
@@ -535,12 +537,12 @@ class Problem:
         return replace(self, supplies=supplies, demands=demands)
 
     def sharing(self, group: SharedSpares) -> frozenset[int]:
-        """Pools of a group of shared spare nodes, with the parts of them that are held or lent."""
+        """Return a group's pools, with the parts of them that are held or lent."""
         mine = {self.pools[pool].home for pool in group.pools}
         return frozenset(number for number, pool in enumerate(self.pools) if pool.home in mine)
 
     def open_to(self, demand: int, position: int) -> tuple[tuple[int, Choice], ...]:
-        """Choices that one piece may change to alone without taking more of any quota."""
+        """Return choices to which one piece may change without taking more of any quota."""
         asked = self.demands[demand]
         mine = [quota for quota in self.quotas if quota.owner == asked.owner]
         now = asked.choices[position]

@@ -1,9 +1,8 @@
 """Purchases that are made once: given to a problem, or chosen by one program over several futures.
 
-Each future has a master program of its own, with the cuts of its root: what is rented, which owned
-nodes are let go, and what runs where, adapts to it. What is bought and reserved is the same in all.
-Units are fractional, so that what comes out is a proposal, and a bound of what any purchases could
-reach.
+Each future has a master program of its own, with the cuts of its root: rents, released owned
+nodes and placements adapt to it. Purchases and reservations are the same in all. Units are
+fractional, so the result is a proposal, and a bound on what any purchases could reach.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from planner.packing.solvers.program import Program, Variable
 from planner.packing.solvers.solver import Outcome, solve_integer
 
 _ROUNDED = 1e-3
-"""Of a cent: what the objective of a solver may be below a whole number."""
+"""The part of a cent by which a solver's objective may be below a whole number."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,14 +34,14 @@ class Order:
 
 
 _Entry = tuple[str, str, int]
-"""Offer, site, and quarter of entry, from 0."""
+"""The offer, the site, and the quarter of entry from 0."""
 
 
 def holding(problem: Problem, orders: Sequence[Order]) -> Problem:
-    """The problem with these orders and no others; rents are free.
+    """Return the problem with these orders and no others; rents are free.
 
-    An order whose quarter no offer reaches any more enters in the first that it does, and never,
-    unpaid, where there is none.
+    An order whose quarter its offer no longer reaches enters in the first that it does, and
+    never, unpaid, if there is none.
     """
     due: Counter[_Entry] = Counter()
     for order in orders:
@@ -56,7 +55,7 @@ def holding(problem: Problem, orders: Sequence[Order]) -> Problem:
 
 
 def _place(problem: Problem, supply: Supply) -> tuple[str, str]:
-    """Offer and site."""
+    """Return the offer and the site."""
     return supply.name, problem.pools[supply.pool].site
 
 
@@ -81,7 +80,7 @@ def _only_due(problem: Problem, supply: Supply, due: Counter[_Entry]) -> Supply:
 
 
 def _exactly(problem: Problem, key: _Entry, nodes: int) -> Iterator[SpendLimit]:
-    """At most so many nodes of an offer at a site in a quarter, at any price, and at least."""
+    """Limit an offer's nodes at a site in a quarter, at any price, to exactly so many."""
     *place, entry = key
     for sign in (1, -1):
         counted = tuple(
@@ -112,11 +111,11 @@ class Mean:
     """The mean cost of some futures, of which not all need be in the program."""
 
     futures: tuple[int, ...]
-    """By their place in the program."""
+    """By their position in the program."""
     others_cents: int
-    """What the rest costs at the least, all together."""
+    """The least that the rest costs, all together."""
     of: int
-    """Futures, the rest included."""
+    """The number of futures, the rest included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +124,13 @@ class Hedged:
 
     outcome: Outcome
     orders: tuple[Order, ...] | None
-    """Of the best purchases found, sorted; None where none were."""
+    """The best purchases found, sorted; None if none were found."""
     bound_cents: int
     """Whatever is bought, the greatest of the means is no less."""
 
 
 def future_of(problem: Problem, time_limit_s: float) -> Future:
-    """State the program of a future; raises Infeasible where its relaxation has no solution."""
+    """State the program of a future; raises Infeasible if its relaxation has no solution."""
     master = rooted(problem, time_limit_s).master
     entering: dict[_Entry, list[int]] = defaultdict(list)
     for (number, quarter), index in master.acquire.items():
@@ -149,10 +148,10 @@ def hedged(
     time_limit_s: float,
     relative_gap: float,
 ) -> Hedged:
-    """The purchases that hold all these futures, and whose greatest mean is the least.
+    """Return the purchases that suffice in all these futures, with the least greatest mean.
 
-    Without means, any purchases that hold them. An order whose quarter its offer does not reach in
-    a future enters there in the first that it does, and never, unpaid, where there is none.
+    Without means, any purchases that suffice. An order whose quarter its offer does not reach in
+    a future enters there in the first that it does, and never, unpaid, if there is none.
     """
     joined = _Joined(futures)
     joined.weigh(means)
@@ -188,7 +187,7 @@ class _Joined:
             self._tie(start, future)
 
     def _stand(self, master: MasterProgram) -> int:
-        """Put a program beside the others, without its costs; where its variables begin."""
+        """Put a program beside the others, without its costs; return where its variables begin."""
         start = len(self.program.variables)
         self.program.variables += [replace(one, cost=0.0) for one in master.program.variables]
         for row in master.program.rows:
@@ -198,7 +197,7 @@ class _Joined:
         return start
 
     def _tie(self, start: int, future: Future) -> None:
-        """What enters in a future is what was ordered: row `ordered`."""
+        """Let enter in a future what was ordered: row `ordered`."""
         due: dict[_Entry, dict[int, float]] = {key: {} for key in future.entering}
         for (*place, quarter), index in self.ordered.items():
             reached = [key for key in due if [*key[:2]] == place and key[2] >= quarter]

@@ -40,36 +40,37 @@ from planner.packing.start import begin, whole_near
 from planner.packing.work import polled, spent
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
-"""Cuts before any integer program: so often, in at most this share of the time left."""
+"""Rounds of cuts before any integer program, and the share of the time left that they may take."""
 _SLOW = 0.1
-"""Of that time: after a linear program that takes more, none is solved for more cuts."""
+"""A share of that time: after a linear program that takes more, none is solved for more cuts."""
 _ROUNDS = 60
 _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
-"""Of the time left: what all rounds may take, and of theirs, counting nodes once."""
+"""Shares of the time left: for all rounds, and within them for counting nodes once."""
 _BOUND_GAP = 0.9
-"""Of the asked gap, what the bound may take where sites limit the nodes, runs take turns, or
-replicas share traffic."""
+"""The share of the asked gap for the bound if sites limit nodes, runs take turns, or replicas
+share traffic."""
 _MANY_DEMANDS = 300
-"""Of one quarter on whole GPUs, beyond which hardly any layout would be there twice."""
+"""Demands of one quarter on whole GPUs beyond which hardly any layout would repeat."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
-"""How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree; and
-for how long at the least."""
+"""How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree;
+and for how long at least."""
 _RESERVED_GAP, _NODES = 0.3, 500
-"""Of the asked gap: how far nodes with a reserve may be from the fewest; and of the solver's tree,
-for each of these."""
+"""Share of the asked gap by which nodes with a reserve may exceed the fewest; and nodes of the
+solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
-"""Seconds of work beyond the limit, for first-fit; then, where there is no plan yet, for any plan;
+"""Seconds of work beyond the limit for first-fit; then, if there is no plan yet, for any plan;
 and the gap at which any will do."""
 _MANY_RUNS = 1_000
-"""Variables of runs from which on these are rounded: they are short, and the schedule decides."""
+"""From this many variables of runs on, these are rounded: they are short, and the schedule
+decides."""
 _FEW_CHOICES, _DRAWN = 300, 6
-"""Up to so many, ways to run units are drawn, if some find no room in time, and each way to run a
-job is tried in place of that in the plan."""
+"""Up to this many choices, ways to run units are drawn at random if some find no room in time,
+and each way to run a job is tried in place of the one in the plan."""
 
 NodeCounts = tuple[tuple[int, ...], ...]
 """Nodes by supply and quarter of entry."""
 _Values = tuple[float, ...]
-"""Of the variables of the master program."""
+"""Values of the variables of the master program."""
 
 
 def search(
@@ -82,14 +83,14 @@ def search(
 ) -> Incumbent:
     """Search until the gap is closed or the time is over.
 
-    `nodes` of the first supplies are known to do: they are tried first. Raises Infeasible where
-    that is proved, LimitError where time ends before any packing is found.
+    `nodes` of the first supplies are known to suffice and are tried first. Raises Infeasible if
+    that is proved, and LimitError if time ends before any packing is found.
     """
     return Search(problem, asked_gap, time_limit_s, progress, nodes).run()
 
 
 def nodes_entering(master: MasterProgram, values: Sequence[float]) -> NodeCounts:
-    """Nodes of a solution, of the supplies of pools that are somewhere; these come first."""
+    """Return the nodes of a solution, of supplies of pools that exist; these come first."""
     problem = master.problem
     return tuple(
         tuple(
@@ -104,15 +105,18 @@ def nodes_entering(master: MasterProgram, values: Sequence[float]) -> NodeCounts
 
 
 def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
-    """The master program with the cuts of its root, and the cutting stocks; no packing yet.
+    """Return the master program with its root's cuts, and the cutting stocks, without a packing.
 
-    Raises Infeasible where that is proved.
+    Raises Infeasible if that is proved.
     """
     return Search(problem, 0.0, time_limit_s).cut_root()
 
 
 def bound_cents(problem: Problem, *, asked_gap: float, time_limit_s: float) -> int:
-    """No plan costs less; nothing is laid out. Raises Infeasible where none exists."""
+    """Return a lower bound on any plan's cost without laying units out.
+
+    Raises Infeasible if no plan exists.
+    """
     return Search(problem, asked_gap, time_limit_s).bound()
 
 
@@ -138,7 +142,7 @@ class Search:
             self._master, shapes=self._layouts.shapes, stocks=self._layouts.stocks
         )
         self._counted: _Values = ()
-        """The last solution of the master program, with whole units where these were asked for."""
+        """The last solution of the master program, with whole units if these were asked for."""
         self._stuck: dict[PoolInQuarter, tuple[int, int]] = {}
         """Pools whose units could not be laid out -> one node more than tried, and one run less."""
         self._tried: dict[_Values, dict[PoolInQuarter, tuple[int, int]]] = {}
@@ -149,15 +153,15 @@ class Search:
         self._movable = problem.quarters == 1 and not (bundles or self._master.short)
         """Whether the local search can move units: whole GPUs, all of the one quarter."""
         self._unlike = len(problem.demands) > _MANY_DEMANDS and self._movable
-        """Whether it takes the place of layouts by pattern: hardly any pattern would repeat."""
+        """Whether it replaces layouts by pattern, because hardly any pattern would repeat."""
         runs = self._master.run_variables
         self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
         """Variables that are rounded."""
 
     def ask_again(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
-        """Begin at other prices and with more budgets, with the cuts and the plan so far.
+        """Start again at other prices and with more budgets, keeping the cuts and the plan so far.
 
-        What was stated serves again: the program, its cuts, and the layouts met.
+        The program, its cuts and the layouts that were found are used again.
         """
         self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
         self._master = self._layouts.master = _repriced(self._master, kept_apart(problem))
@@ -168,7 +172,7 @@ class Search:
         self._stuck, self._tried = {}, {}
 
     def run(self) -> Incumbent:
-        """All steps in their order; raises as `search` does."""
+        """Take all steps in order; raises as `search` does."""
         self._steps()
         if self._found.cost_cents is None and not self._in_time():
             self._deadline, self._asked_gap = spent() + _FIRST_PLAN_S, _ANY_PLAN
@@ -183,7 +187,7 @@ class Search:
         return self._found
 
     def _steps(self) -> None:
-        """From the cuts and the plan so far."""
+        """Search on from the cuts and the plan so far."""
         self._say("tightening the bound")
         self.cut_root()  # step 1
         if not self._master.program.variables:  # nothing runs, and nothing can be had
@@ -206,7 +210,7 @@ class Search:
             self._change_ways()  # step 8
 
     def bound(self) -> int:
-        """The bound of the first round, in cents."""
+        """Return the bound of the first round, in cents."""
         self.cut_root()
         self._count_nodes(self._master.shared_unit_variables)
         return self._found.bound_cents
@@ -214,7 +218,7 @@ class Search:
     # Step 1
 
     def cut_root(self) -> Incumbent:
-        """Cuts that the linear relaxation violates, before any integer program is solved."""
+        """State cuts that the linear relaxation violates, before any integer program is solved."""
         with self._within(_ROOT_TIME):
             for _ in range(_ROOT_ROUNDS):
                 longest_s = spent() + _SLOW * self._left_s()
@@ -230,7 +234,10 @@ class Search:
     # Steps 2 to 4
 
     def _round(self) -> bool:
-        """Count nodes and lay units out on them; False where another round would gain nothing."""
+        """Count nodes and lay units out on them.
+
+        Return False if another round would gain nothing.
+        """
         master = self._master
         if self._unlike:
             counted = self._count_nodes(master.unit_variables)
@@ -258,9 +265,9 @@ class Search:
         return self._layouts.cuts > cuts
 
     def _count_nodes(self, relaxed: frozenset[int]) -> _Values:
-        """Solve the master program and keep its bound; nothing where time ended without values.
+        """Solve the master program and keep its bound; None if time ended without values.
 
-        Again while cuts of shared traffic raise it by more than the gap that is asked for.
+        Repeat while cuts of shared traffic raise it by more than the gap that is asked for.
         """
         before = self._found.bound_cents
         sites = bool(self._problem.limits or self._problem.racks)
@@ -286,18 +293,18 @@ class Search:
         return answer.values
 
     def _share_of_cost(self) -> float:
-        """What of a gap of the program's objective is a gap of the cost, which holds more.
+        """Return what a gap of the objective is as a gap of the cost.
 
-        Less than all only where nodes that are let go make the cost less than what is decided.
+        Less than all only if released nodes make the cost less than what is decided.
         """
         cost = self._found.bound_cents
         decided = cost - self._problem.fixed_cost_cents
         return min(1.0, abs(cost / decided)) if decided else 1.0
 
     def _units_on(self, counted: _Values) -> Iterator[_Values]:
-        """Whole units on nodes that were counted, in one way after the other.
+        """Yield whole units on counted nodes, in one way after another.
 
-        On the GPUs that cost the least; where runs are few, also by random prices.
+        On the cheapest GPUs; if runs are few, also by random prices.
         """
         master = self._master
         held = {index: float(round(counted[index])) for index in master.acquire.values()}
@@ -315,7 +322,7 @@ class Search:
                 return  # these nodes do not hold whole units, or time is over
 
     def _whole_units(self, program: Program) -> Answer:
-        """Whole units, but for those that are loose, where node counts are held."""
+        """Return whole units, except for loose variables, with the node counts held."""
         return solve_integer(
             program,
             time_limit_s=max(self._left_s(), _LEAST_S),
@@ -326,7 +333,7 @@ class Search:
         )
 
     def _with_whole_runs(self, values: _Values) -> _Values:
-        """Runs in whole numbers, near a solution in which they may be fractions."""
+        """Return runs in whole numbers, near a solution with fractions of runs."""
         if not self._loose:
             return values
         changed = list(values)
@@ -349,16 +356,16 @@ class Search:
         return kept
 
     def _otherwise(self, key: PoolInQuarter, values: _Values) -> tuple[int, int]:
-        """One node more than was tried in vain, and one run less."""
+        """Require one node more than was tried in vain, or one run less."""
         runs = (one.pieces(values) for one in self._master.usages[key] if one.asked.is_run)
         return round(self._master.nodes(*key, values)) + 1, round(sum(runs)) - 1
 
     def _on_nodes(self, counted: _Values) -> bool:
-        """Lay whole units out on nodes that were counted; True where that worked."""
+        """Lay whole units out on counted nodes; return True if that worked."""
         return any(map(self._lay_out, self._units_on(counted)))
 
     def _on_known_nodes(self) -> None:
-        """Lay units out on the nodes that are known to do."""
+        """Lay units out on the nodes that are known to suffice."""
         held = {
             index: float(self._nodes[number][quarter])
             for (number, quarter), index in self._master.acquire.items()
@@ -371,7 +378,7 @@ class Search:
     # Steps 5 to 8
 
     def _first_fit(self) -> None:
-        """A plan at the least."""
+        """Make at least a first-fit plan."""
         self._say("placing units by first-fit")
         values = self._counted
         if not values:
@@ -402,7 +409,7 @@ class Search:
                     break
 
     def _place(self, values: _Values, *, more_nodes: bool) -> bool:
-        """Place units on the nodes of a solution by the local search; True where that worked."""
+        """Place units on a solution's nodes by the local search; return True if that worked."""
         stocks = self._layouts.stocks
         placed = place_unlike(self._master, stocks, values, self._in_time, more_nodes=more_nodes)
         return placed is not None and self._found.keep(*placed)
@@ -410,8 +417,8 @@ class Search:
     def _reserve(self) -> None:
         """Count more nodes than are needed on paper, as long as that is cheaper than the plan.
 
-        There is a node more where units did not fit, or one run less where nodes come and go, or
-        none more can be had and there is no plan yet.
+        There is one node more where units did not fit, or one run less if nodes are had by the
+        hour, or if no more can be had and there is no plan yet.
         """
         if self._unlike:
             return
@@ -433,7 +440,7 @@ class Search:
                 return
 
     def _change_ways(self) -> None:
-        """Run all runs of a demand in another way, as long as some demand's cost less so."""
+        """Run all runs of a demand in another way, as long as that saves for some demand."""
         master, demands, found = self._master, self._problem.demands, self._found
         if not (self._runs and found.values) or master.short or len(master.choice) > _FEW_CHOICES:
             return
@@ -459,7 +466,7 @@ class Search:
             idle = idle + 1 if found.cost_cents == cost else 0
 
     def _cheaper(self, program: Program) -> _Values:
-        """A solution of a variant of the master program that costs less than the plan so far."""
+        """Return a cheaper solution of a variant of the master program, or None."""
         if self._closed() or not self._in_time():
             return ()
         answer = solve_integer(
@@ -479,7 +486,7 @@ class Search:
         return self._found.closed(self._asked_gap)
 
     def _over(self) -> bool:
-        """Whether the time is, and there is a plan."""
+        """Return whether time is over and there is a plan."""
         return self._found.cost_cents is not None and not self._in_time()
 
     def _in_time(self) -> bool:
@@ -490,7 +497,7 @@ class Search:
 
     @contextmanager
     def _within(self, share: float) -> Iterator[None]:
-        """What is done in a share of the time left."""
+        """Do something within a share of the time left."""
         deadline = self._deadline
         self._deadline = spent() + self._left_s() * share
         try:
@@ -500,10 +507,10 @@ class Search:
 
 
 def _repriced(master: MasterProgram, problem: Problem) -> MasterProgram:
-    """A copy of the program, with its cuts, for a problem at other prices and with more budgets.
+    """Copy the program, with its cuts, for a problem at other prices and with more budgets.
 
-    Offers cost something else in the quarters in which they cost anything, moves and changes of GPU
-    type as well, budgets come last, and all else is the same.
+    Offers cost something else in the quarters in which they cost anything, as do moves and
+    changes of GPU type; budgets come last, and all else is the same.
     """
     before = master.problem.budgets
     assert problem.budgets[: len(before)] == before

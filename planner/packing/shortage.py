@@ -1,4 +1,4 @@
-"""Why there is no plan: which jobs lack room, on which limit, and what would mend it."""
+"""Explains why no plan exists: which jobs lack room, on which limit, and what would mend it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from planner.packing.statement.translate import Translation
 from planner.packing.work import spent
 
 _TIME_S = 10.0
-"""For one question, and for all of jobs that would start later."""
+"""Seconds of work for one question, and for all of jobs that would start later."""
 _JOBS = 4
-"""At most so many jobs are asked about starting later."""
+"""The most jobs that are asked about starting later."""
 _TYPES = 4
-"""At most so many GPU types are named of one job."""
+"""The most GPU types that are named of one job."""
 _UNMENDED = "time did not suffice to tell what would mend it"
 _UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
 
 
 def explain_infeasible(translation: Translation, master: MasterProgram) -> InfeasibleError:
-    """What is asked for and cannot all be kept, who lacks room then, and what would mend it.
+    """Say which demands conflict, which jobs then lack room, and what would mend it.
 
     `master` is the program that was proved to have no solution, with its cuts.
     """
@@ -63,7 +63,7 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
 
 
 def _not_enough(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """Nodes that are missing even where every condition is lifted."""
+    """Say which nodes are missing even if every condition is lifted."""
     lifted = translation.problem
     for condition in conditions_of(translation):
         lifted = condition.raised(lifted, None)
@@ -72,7 +72,7 @@ def _not_enough(translation: Translation, short: dict[int, float]) -> Iterator[s
 
 
 def _broken(conflict: Conflict) -> str:
-    """The conditions that cannot be kept, with what is needed where it is one figure."""
+    """Say which conditions cannot be kept, with what is needed if that is one figure."""
     first = conflict.members[0]
     if len(conflict.members) == 1 and conflict.needed and first.needed:
         needed = first.needed(conflict.needed)
@@ -89,7 +89,7 @@ def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
 
 
 def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
-    """Units by demand that go without room, so that the fewest GPUs do; empty where none need."""
+    """Return the units by demand that lack room so that the fewest GPUs do; empty if none do."""
     program = Program(list(master.program.variables), list(master.program.rows))
     for at in master.traffic_cuts:  # which count whole units, of those that run
         program.rows[at] = replace(program.rows[at], right=0.0)
@@ -114,7 +114,7 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
 
 
 def _gpus(demand: Demand, quarter: int) -> int:
-    """The fewest GPUs that a unit can do with in a quarter."""
+    """Return the fewest GPUs that a unit can do with in a quarter."""
     ways = (choice.shape.gpus * choice.copies_in(quarter) for choice in demand.choices)
     return min(ways, default=1)
 
@@ -141,7 +141,7 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
 
 
 def _may_share(demand: Demand) -> bool:
-    """Whether a unit may have its GPUs in turn with others, or a part of one."""
+    """Return whether a unit may take turns with others on its GPUs, or take a part of one."""
     return any(choice.shape.bundles for choice in demand.choices)
 
 
@@ -150,10 +150,10 @@ def _count(amount: float) -> str:
 
 
 def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """The jobs that go without, so that the fewest GPUs do: a line each, by quarter if it grows.
+    """Name the jobs that lack room: a line each, by quarter if the lack grows.
 
-    Units of a job that may change their GPU type are stated one by one, units that begin in
-    different quarters apart.
+    They are chosen so that the fewest GPUs do. Units of a job that may change their GPU type are
+    stated one by one, and units that begin in different quarters apart.
     """
     alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number in range(len(translation.problem.demands)):
@@ -187,9 +187,9 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
 
 
 def _each(problem: Problem, demand: Demand) -> str:
-    """GPUs of a unit in the quarter that takes the most, on each GPU type; empty where one does.
+    """Return a unit's GPUs on each GPU type, in the quarter that takes most; empty if one suffices.
 
-    Of GPU types whose nodes it may be on, which those by the hour are for runs alone.
+    Only GPU types on whose nodes it may be: those by the hour are for runs alone.
     """
     may_be_on = {problem.pools[number].gpu_type for number in _pools(problem, demand)}
     most: dict[str, int] = {}
@@ -209,7 +209,7 @@ def _each(problem: Problem, demand: Demand) -> str:
 
 
 def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """What can be in service of each pool where they could run."""
+    """Say what can be in service of each pool where the jobs could run."""
     problem = translation.problem
     wanted = {quarter for number in short for quarter in problem.demands[number].quarters} or {0}
     pools = {pool for number in short for pool in _pools(problem, problem.demands[number])}
@@ -238,7 +238,7 @@ def _pools(problem: Problem, demand: Demand) -> list[int]:
 
 
 def _limits(translation: Translation, number: int, quarter: int, last: int) -> str:
-    """What a pool can have in service: owned nodes, and each offer's maximum and first quarter."""
+    """Say what a pool can have: owned nodes, and each offer's maximum and first quarter."""
     pool = translation.problem.pools[number]
     parts = [f"{pool.owned_in(quarter)} owned{_beside_pins(translation.problem, pool)}"]
     if pool.owned_in(quarter) < pool.owned:
@@ -261,7 +261,7 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
 
 
 def _beside_pins(problem: Problem, pool: Pool) -> str:
-    """Nodes that pinned units may not leave count by themselves."""
+    """Count nodes that pinned units may not leave by themselves."""
     if pool.held:
         return ", to which some unit is pinned"
     pinned = any(other.held and other.home == pool.home for other in problem.pools)
@@ -269,7 +269,7 @@ def _beside_pins(problem: Problem, pool: Pool) -> str:
 
 
 def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
-    """Why an offer gives no node, or no more, in a quarter."""
+    """Say why an offer gives no node, or no more, in a quarter."""
     supply = translation.problem.supplies[number]
     name = f"offer {supply.name}"
     open_in = [entry for entry, cents in enumerate(supply.unit_cost_cents) if cents is not None]
@@ -298,7 +298,7 @@ def _at_several_sites(problem: Problem, supply: Supply) -> bool:
 def _remedies(
     translation: Translation, short: dict[int, float], problem: Problem
 ) -> tuple[str, ...]:
-    """For each pool: how many nodes more suffice, alone, if they are there from the start."""
+    """Say for each pool how many more nodes suffice, alone, if they are there from the start."""
     remedies = []
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
     lenders = {number: problem.pools[number].lender for number in concerned}
@@ -313,7 +313,7 @@ def _remedies(
 
 
 def _nodes_more(problem: Problem, pool: int) -> int | None:
-    """Nodes of a pool with which the units can be laid out; None where no number of them does."""
+    """Return how many more nodes of a pool let the units be laid out; None if no number does."""
     free = Supply("more", "buy", pool, None, (100_000,) + (None,) * (problem.quarters - 1))
     others = without_costs(problem)
     unpaid = (0,) * problem.quarters
@@ -327,10 +327,10 @@ def _nodes_more(problem: Problem, pool: int) -> int | None:
 
 
 def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator[str]:
-    """For the jobs of these demands: by how many quarters each alone would have to start later.
+    """Say by how many quarters each of these jobs alone would have to start later.
 
-    Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps every
-    limit and every budget.
+    Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps
+    every limit and every budget.
     """
     deadline = spent() + _TIME_S
     names = sorted({job for number in lacking for job, _ in translation.members[number]})
@@ -351,7 +351,7 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
 
 
 def _delayed(translation: Translation, name: str, delay: int) -> Problem:
-    """The problem in which one job starts later."""
+    """Return the problem in which one job starts later."""
     demands = []
     for members, demand in zip(translation.members, translation.problem.demands, strict=True):
         moved = sum(job == name for job, _ in members)

@@ -1,4 +1,4 @@
-"""The solution of a packing problem, in integers alone, and what is known of its worth."""
+"""The solution of a packing problem in integers, and what is known of its quality."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 RUNNING_COST, WHOLE_NODES = "running cost of owned nodes", "whole nodes"
-"""Two terms of the bound: what nothing decides, and what it costs that nodes come whole."""
+"""Two terms of the bound: the cost that nothing decides, and the cost of nodes being whole."""
 TOKENS = "units on APIs"
-"""A term of the bound: what the tokens of units on APIs cost, which a plan counts in the price tags
-of their jobs, and by how much the bound is lower since other units could be there."""
+"""A term of the bound for the tokens of units on APIs: a plan counts their cost in the price
+tags of their jobs, and the bound is lower because other units could be there."""
 
 
 class Status(StrEnum):
@@ -18,12 +18,12 @@ class Status(StrEnum):
     PROVED = "proved"
     """Bound and cost differ by no more than the asked gap."""
     NOT_PROVED = "not proved"
-    """A limit was hit; the plan is feasible and the bound says how far from the best it can be."""
+    """A limit was hit; the plan is feasible, and the bound says how far from the best it can be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Racked:
-    """What one rack holds: (pool, nodes), and how many racks are filled like this."""
+    """What one rack holds, as (pool, nodes), and how many racks are filled like this."""
 
     nodes: tuple[tuple[int, int], ...]
     count: int
@@ -31,21 +31,21 @@ class Racked:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Member:
-    """One piece in a bundle; of a run that is on several nodes, what it holds of this one."""
+    """One piece in a bundle; of a run on several nodes, what it holds of this one."""
 
     demand: int
     choice: int
     start: int
-    """Hour of the quarter in which it starts; 0 where it holds its GPUs all quarter."""
+    """The hour of the quarter in which it starts; 0 if it holds its GPUs all quarter."""
     gpu: int
-    """First of its GPUs in the bundle, from 0."""
+    """The first of its GPUs in the bundle, from 0."""
     slot: int
-    """First memory slice of its partition; 0 where it has none."""
+    """The first memory slice of its partition; 0 if it has none."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Bundle:
-    """GPUs of one node that several pieces share, one after the other or side by side."""
+    """GPUs of one node that several pieces share, one after another or side by side."""
 
     gpus: int
     members: tuple[Member, ...]
@@ -63,9 +63,10 @@ class Layout:
     span: int = 1
     """Whole nodes that one use takes; more than 1 only for a single piece that spans nodes."""
     bundles: tuple[Bundle, ...] = ()
-    """GPUs that pieces share; empty where the layout spans nodes."""
+    """GPUs that pieces share; empty if the layout spans nodes."""
     hours: tuple[int, int] | None = None
-    """From when to when the node is had and paid, in hours of the quarter; None: all quarter."""
+    """Start and end of the time for which the node is had and paid, in hours of the quarter;
+    None: all quarter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
     """Its time ended before it could say."""
     UNFOUNDED = "unfounded"
-    """It disagrees, and what it says is wrong: its solution breaks a row, or ours breaks none."""
+    """It disagrees and is wrong: its solution breaks a row, or ours breaks none."""
     REFUTED = "refuted"
     """It has a solution that the claim says cannot exist."""
 
@@ -97,15 +98,15 @@ class Opinion:
     solver: str
     verdict: Verdict
     reached_cents: int | None = None
-    """Its bound, or where it disagrees the cost of its solution; None: it finds no solution, or
+    """Its bound, or if it disagrees the cost of its solution; None: it finds no solution, or
     nothing at all (`undecided`)."""
     values: tuple[float, ...] = ()
-    """Its solution, where it disagrees."""
+    """Its solution, if it disagrees."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Integers, and what is known of their worth."""
+    """The decisions in integers, and what is known of their quality."""
 
     status: Status
     cost_cents: int
@@ -120,38 +121,37 @@ class Solution:
     layouts: tuple[tuple[tuple[Layout, ...], ...], ...]
     """quarter × pool: layouts of the nodes in use."""
     tags: tuple[PriceTag, ...]
-    """By demand."""
+    """One for each demand."""
     bound_terms: tuple[tuple[str, float], ...]
-    """What else is in the bound: owned nodes, limited offers, fixed cost, whole nodes; cents."""
+    """The bound's other terms in cents: owned nodes, limited offers, fixed cost, whole nodes."""
     method: str
     """How it was solved, in one sentence, without times."""
     racks: tuple[tuple[tuple[Racked, ...], ...], ...] = ()
     """quarter × rack space: the racks in use."""
     spare: tuple[tuple[int, ...], ...] = ()
-    """quarter × pool: empty nodes that stand in for others; empty where no pools share any."""
+    """quarter × pool: empty nodes that stand in for others; empty if no pools share any."""
     reserved: tuple[tuple[int, ...], ...] = ()
-    """supply × quarter of entry; empty where nothing is."""
+    """supply × quarter of entry; empty if nothing is reserved."""
     hired: tuple[tuple[int, ...], ...] = ()
-    """supply × quarter: hours or terms that are paid of nodes that come and go within it; empty
-    where there are none."""
+    """supply × quarter: hours or terms that are paid of nodes within it; empty if there are
+    none."""
     released: tuple[tuple[int, ...], ...] = ()
-    """supply × quarter: owned nodes that are sold, or switched off in it; empty where none may
-    be."""
+    """supply × quarter: owned nodes that are sold, or switched off, in it; empty if none may be."""
     moved: tuple[int, ...] = ()
-    """By demand: units that leave their pool of origin; empty where nothing runs."""
+    """For each demand, the units that leave their pool of origin; empty if nothing runs today."""
     opinions: tuple[Opinion, ...] = ()
-    """What other solvers say of the bound, where they were asked."""
+    """What other solvers say of the bound, if they were asked."""
 
     def entering(self, supply: int, quarter: int) -> int:
-        """Nodes of an offer that enter service in a quarter, in whatever way.
+        """Return the nodes of an offer that enter service in a quarter, in whatever way.
 
-        Of those that come and go within it: hours or terms that are paid.
+        For nodes by the hour or week: the hours or terms that are paid.
         """
         others = (every[supply][quarter] for every in (self.reserved, self.hired) if every)
         return self.bought[supply][quarter] + self.rented[supply][quarter] + sum(others)
 
     def beside_apis(self, bound_cents: int, tokens_cents: int, asked_gap: float) -> Solution:
-        """The same where units on APIs, whose tokens cost so much, could have been others.
+        """Return the solution with the token cost of units on APIs, which could have been others.
 
         `bound_cents` is what no plan costs less than, whichever they are.
         """

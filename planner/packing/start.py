@@ -1,6 +1,6 @@
-"""A first plan: units as a solution counts them, rounded; first-fit; nodes for what that takes.
+"""Makes a first plan: rounds the counted units, packs by first-fit, and counts the nodes it takes.
 
-It may be dear, but nearly always exists, and is there before anything that may take long.
+It may be dear, but it nearly always exists, and it is there before anything that may take long.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from planner.packing.problem import WHOLE, Shape
 from planner.packing.solvers.solver import solve_integer
 
 _GAP, _NODES = 0.01, 200
-"""How far the nodes are counted: to 1 %, or this many nodes of the solver's tree."""
+"""How precisely the nodes are counted: to 1 %, or this many nodes of the solver's tree."""
 _ROOM = 1.1
-"""What nodes for runs offer in GPU-hours, as a multiple of what these take."""
+"""The GPU-hours that nodes for runs offer, as a multiple of what these take."""
 
 
 def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> bool:
-    """Keep a plan near a solution in fractions; False where first-fit takes too much for one."""
+    """Keep a plan near a fractional solution; return False if first-fit takes too much for one."""
     master = found.master
     held = whole_near(master, values)
     packings: dict[PoolInQuarter, Packed] = {}
@@ -63,7 +63,7 @@ def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> boo
 
 
 def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
-    """Variables that count units and where their pieces are, in whole numbers."""
+    """Round the variables that count units and where their pieces are to whole numbers."""
     held = dict.fromkeys(master.choice.values(), 0.0)
     pieces: Counter[tuple[str, int, Shape]] = Counter()
     for number, position in whole_units(master, values):
@@ -92,9 +92,9 @@ def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, floa
 
 
 def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
-    """So many pieces in whole numbers, in the proportion wanted; largest remainders go up.
+    """Split pieces into whole numbers in the proportion wanted; largest remainders are rounded up.
 
-    All are on the first where none is wanted anywhere.
+    All are on the first if none is wanted anywhere.
     """
     if not sum(wanted.values()):
         wanted = dict.fromkeys(wanted, 0.0) | {min(wanted): 1.0}
@@ -110,7 +110,7 @@ def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
 def _packed(
     master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, pieces: Mapping[Shape, int]
 ) -> Packed:
-    """These pieces by first-fit."""
+    """Pack these pieces by first-fit."""
     pool = master.problem.pools[key[0]]
     asked = [pieces.get(shape, 0) for shape in stock.shapes]
     parts = {shape: number for shape, number in pieces.items() if number and shape.part != WHOLE}

@@ -34,9 +34,10 @@ _ONE_CENTS = CENTS_PER_UNIT
 """What one dropped or delayed job counts: one unit of the objective."""
 _TOLERANCE = 1e-6
 _MOST_WEIGHT = 2**20
-"""Of one job over another where names decide, with what is kept in rows of tight tolerances."""
+"""The most weight of one job over another if names decide; what is kept has rows of tight
+tolerances."""
 _LEAST_S = 1.0
-"""For each step that is searched, whatever the time limit."""
+"""Seconds for each step that is searched, whatever the time limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Level:
     proved: bool
     """Whether no plan that keeps as much of what comes before has less of any of these."""
     short: int = 0
-    """Units that do not run while their job is kept, once for each quarter."""
+    """Units that do not run while their job is kept, counted once for each quarter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,30 +58,31 @@ class Step:
     """What other solvers say of a step that was proved."""
 
     counted: str
-    """`jobs of priority 50 that are dropped`; empty: the cost of what keeps as much."""
+    """Such as `jobs of priority 50 that are dropped`; empty: the cost of what keeps as much."""
     least: int
-    """No plan that keeps what came before has fewer; of the cost: none costs less, cents."""
+    """The least of any plan that keeps what came before; for the cost, in cents."""
     opinions: tuple[Opinion, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Triage:
-    """By name of a job of the scenario: quarters of delay, or None where it is dropped."""
+    """For each job of the scenario by name, the quarters of delay, or None if it is dropped."""
 
     delays: dict[str, int | None]
     levels: tuple[Level, ...]
     """The highest priority first."""
     cost_cents: int
-    """Of the plan found."""
+    """The cost of the plan found."""
     bound_cents: int
     """No plan that keeps as much costs less."""
     nodes: NodeCounts = ()
-    """Of that plan: supply × quarter of entry, of the supplies that the problem had before."""
+    """That plan's nodes: supply × quarter of entry, of the supplies that the problem had before."""
     short: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
-    """By name of a job with units that are short, and by quarter: their numbers. One that has
+    """For jobs with units that are short, by quarter, the numbers of these units. A unit with
     several replicas is named once for each that is short."""
     confirmed: tuple[Step, ...] = ()
-    """In their order, without those that have nobody give way; empty where nobody else is asked."""
+    """Proved steps in order, without those in which nobody gives way; empty if no other solver
+    is asked."""
 
 
 def triage(
@@ -92,11 +94,11 @@ def triage(
     progress: Callable[[str], None] = lambda _: None,
     ask: Callable[[crosscheck.Assertion], tuple[Opinion, ...]] | None = None,
 ) -> Triage:
-    """Decide who is kept, who is delayed and who is dropped, within a time in seconds.
+    """Decide who is kept, who is delayed and who is dropped, within seconds of work.
 
-    Where other solvers are to be asked, `ask` puts each proved step to them, beyond that time.
-    Raises Infeasible where the required jobs alone do not fit, LimitError where time ends before
-    any plan is found, DisagreementError where a step is refuted.
+    If other solvers are to be asked, `ask` puts each proved step to them, beyond that time.
+    Raises Infeasible if the required jobs alone do not fit, LimitError if time ends before any
+    plan is found, and DisagreementError if a step is refuted.
     """
     stated, classes = with_classes(problem, claims)
     asking = _Triage(stated, classes, asked_gap, time_limit_s, progress)
@@ -117,12 +119,12 @@ class _Step:
     priority: int
     way: _Way
     supplies: tuple[int, ...]
-    """Their nodes count these jobs, or units."""
+    """Supplies whose nodes count these jobs, or units."""
     most: int
 
     @property
     def name(self) -> str:
-        """`jobs of priority 50 that are dropped`."""
+        """Such as `jobs of priority 50 that are dropped`."""
         counted = "units, by quarter," if self.way == "short" else "jobs"
         return f"{counted} of priority {self.priority} that are {self.way}"
 
@@ -140,11 +142,11 @@ class _Triage:
         self._asked_gap, self._say = asked_gap, progress
         self._began, self._time_limit_s = spent(), time_limit_s
         self._asking: Search | None = None
-        """Of which each answer is the best known for the next question."""
+        """The search; each of its answers is the best known for the next question."""
         self._kept: list[SpendLimit] = []
         """What the steps so far have found, held while the next are taken."""
         self.proved: list[tuple[crosscheck.Assertion, int]] = []
-        """What is claimed of steps so far, and the least of each."""
+        """The claims of the steps so far, and the least of each."""
 
     def run(self) -> Triage:
         steps = list(_steps(self._problem, self._classes))
@@ -184,9 +186,9 @@ class _Triage:
     def _fewest(
         self, step: _Step, known: Incumbent | None, steps_left: int
     ) -> tuple[Incumbent, bool]:
-        """A plan with the fewest, and whether it is proved that no other has fewer.
+        """Return a plan with the fewest, and whether it is proved that no other has fewer.
 
-        `known` is the plan of the step before, which will do where no better one is found.
+        `known` is the plan of the step before, which will do if no better one is found.
         """
         asked = self._weighed(dict.fromkeys(step.supplies, 1))
         # Whole jobs and units are counted, so that a bound above one fewer is proof enough.
@@ -206,7 +208,7 @@ class _Triage:
         return found, bound >= least
 
     def _by_name(self, found: Incumbent, levels: Mapping[int, Level]) -> Incumbent:
-        """A plan of the same jobs in number, and of the same cost, that keeps the first by name."""
+        """Return a plan of as many jobs and the same cost that keeps the first by name."""
         self._kept.append(self._problem.costs_at_most(_cost(self._problem, found)))
         for block in _blocks(_open(self._classes, levels), self._problem):
             total = sum(weight * _nodes(found, (supply,)) for supply, weight in block.items())
@@ -223,7 +225,7 @@ class _Triage:
         return found
 
     def _weighed(self, weights: Mapping[int, int]) -> Problem:
-        """The problem in which nodes of these supplies count, each so much, and no others."""
+        """Return the problem in which only nodes of these supplies count, each so much."""
         weighed = self._problem.repriced(
             lambda supply, _quarter: _ONE_CENTS * weights.get(supply, 0)
         )
@@ -244,7 +246,7 @@ class _Triage:
 
 
 def _steps(problem: Problem, classes: Sequence[Class]) -> Iterator[_Step]:
-    """First all who may be dropped, or short of units, then all who may be delayed.
+    """Return the steps: all who may be dropped or short, then all who may be delayed.
 
     The highest priority first.
     """
@@ -262,19 +264,19 @@ def _steps(problem: Problem, classes: Sequence[Class]) -> Iterator[_Step]:
 
 
 def _counting(one: Class, way: _Way) -> int | None:
-    """The supply whose nodes count what of a class gives way so; None where nothing may."""
+    """Return the supply whose nodes count how a class gives way; None if it may not."""
     if way == "delayed":
         return one.other_start[0] if one.other_start else None
     return one.dropped if way == "dropped" else one.short
 
 
 def _most(supply: Supply) -> int:
-    """Nodes that there can be of it, once for each quarter in which they can be had."""
+    """Return the most nodes that it can have, once for each quarter in which they can be had."""
     return (supply.maximum or 0) * sum(cents is not None for cents in supply.unit_cost_cents)
 
 
 def _open(classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int]:
-    """Supplies of classes some of whose like give way, by name of their jobs."""
+    """Return the supplies of classes of which only some give way, by name of their jobs."""
     by_name = sorted(classes, key=lambda one: (-one.priority, one.names))
     ways: tuple[_Way, ...] = ("dropped", "short", "delayed")
     for way in ways:
@@ -285,9 +287,9 @@ def _open(classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int
 
 
 def _blocks(supplies: Iterable[int], problem: Problem) -> Iterator[dict[int, int]]:
-    """Weights by which one node of each outweighs all nodes of those that follow.
+    """Yield weights with which one node of each outweighs all nodes of those that follow.
 
-    As many together as solvers tell apart.
+    As many together as solvers can tell apart.
     """
     block: dict[int, int] = {}
     for supply in supplies:
@@ -301,7 +303,7 @@ def _blocks(supplies: Iterable[int], problem: Problem) -> Iterator[dict[int, int
 
 
 def _nodes(found: Incumbent, supplies: Collection[int]) -> int:
-    """Of these supplies, over all quarters."""
+    """Return the nodes of these supplies, over all quarters."""
     return sum(
         round(found.values[index])
         for (supply, _), index in found.master.acquire.items()
@@ -310,15 +312,15 @@ def _nodes(found: Incumbent, supplies: Collection[int]) -> int:
 
 
 def _cost(problem: Problem, found: Incumbent) -> int:
-    """What the nodes of a plan and its changes of GPU type cost, whatever was asked, cents."""
+    """Return what a plan's nodes and its changes of GPU type cost, in cents, whatever was asked."""
     paid = found.master.total(found.values, *problem.prices)
     return problem.fixed_cost_cents + paid
 
 
 def _delays(classes: Sequence[Class], found: Incumbent) -> Iterator[tuple[str, int | None]]:
-    """The first claims of a class by name start first; the last ones are dropped.
+    """Decide by name: the first claims of a class start first, and the last ones are dropped.
 
-    Where a job's nodes would hold several of its starts, it takes the earliest.
+    If a job's nodes would hold several of its starts, it takes the earliest.
     """
     for one in classes:
         times = len(one.names)
@@ -335,7 +337,9 @@ def _delays(classes: Sequence[Class], found: Incumbent) -> Iterator[tuple[str, i
 
 
 def _short(one: Class, delay: int | None, found: Incumbent) -> tuple[tuple[int, ...], ...]:
-    """By quarter: the units of a class that are short; empty where none may be, or it is dropped.
+    """Return the units of a class that are short, by quarter.
+
+    Empty if none may be, or it is dropped.
 
     In each stage a unit keeps its GPU type, as far as some have it.
     """
@@ -363,7 +367,7 @@ def _short(one: Class, delay: int | None, found: Incumbent) -> tuple[tuple[int, 
 def _chosen(
     found: Incumbent, number: int, units: Sequence[int], before: Mapping[int, int]
 ) -> dict[int, int]:
-    """The choice of each of these units: one of the same GPU type as before, as far as some are."""
+    """Return the choice of each unit: of the same GPU type as before, as far as possible."""
     choices = found.master.problem.demands[number].choices
     left = [
         position

@@ -1,11 +1,12 @@
 """What a search may take of the machine: seconds of counted work, and memory.
 
 How far a search goes is limited in seconds of work: what HiGHS and the loops of a search do is
-counted, at what it takes on a usual machine. The same work comes to the same end, whatever else
-the machine does meanwhile. Seconds of the wall only guard against a search that takes far longer.
+counted, at what it takes on a usual machine. The same work thus comes to the same end, whatever
+else the machine does meanwhile. Seconds of the clock only guard against a search that takes far
+longer.
 
-Too little memory is refused here, before numpy and HiGHS are loaded: where it gives out, these end
-the whole process without a word of ours, or wait for ever.
+Too little memory is refused here, before numpy and HiGHS are loaded: when it runs out, these end
+the whole process without a message, or wait for ever.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from planner.errors import LimitError
 _LEAST_MIB = ((resource.RLIMIT_AS, "v", 400), (resource.RLIMIT_DATA, "d", 250))
 """By limit and its letter in `ulimit`: what planning `scenarios/` took, and a margin."""
 _M_ARENA_MAX = -8
-"""Of glibc's `mallopt`: how many heaps there are, of which each thread's takes 64 MiB at once."""
+"""A parameter of glibc's `mallopt`: the number of heaps, of which each thread's takes 64 MiB at
+once."""
 
 
 def require_memory() -> None:
-    """Raise LimitError where the limits of this process leave too little; else make it go far."""
+    """Raise LimitError if the limits of this process leave too little memory; else make it last."""
     for which, letter, least in _LEAST_MIB:
         limit, _ = resource.getrlimit(which)
         if limit == resource.RLIM_INFINITY:
@@ -46,9 +48,9 @@ require_memory()
 
 
 GUARD = 10.0
-"""Seconds of the wall after which all work ends, as a multiple of the seconds of work allowed."""
+"""Seconds of the clock after which all work ends, as a multiple of the seconds of work allowed."""
 _POLL_S = 5e-4
-"""What a loop takes from one question whether to go on to the next."""
+"""Seconds that a loop takes from one question whether to go on to the next."""
 
 
 _OVER_S = 1e9
@@ -57,7 +59,7 @@ _OVER_S = 1e9
 class _Clock(threading.local):
     spent_s = 0.0
     ends = inf
-    """When the guard ends all work, by the wall's clock."""
+    """When the guard ends all work, by the clock."""
     ended = False
     """Whether it has."""
 
@@ -66,7 +68,10 @@ _clock = _Clock()
 
 
 def spent() -> float:
-    """Seconds of work that this thread has done; beyond any limit once the guard has ended it."""
+    """Return the seconds of work that this thread has done.
+
+    Beyond any limit once the guard has ended it.
+    """
     if time.monotonic() > _clock.ends:
         _clock.ended = True
         add(_OVER_S)
@@ -79,19 +84,19 @@ def add(seconds: float) -> None:
 
 
 def polled() -> float:
-    """The same as `spent`, asked by a loop that counts nothing else."""
+    """Return the same as `spent`, and count a step of a loop that counts nothing else."""
     add(_POLL_S)
     return spent()
 
 
 def guarded_s() -> float:
-    """Seconds of the wall until the guard; infinite without one."""
+    """Return the seconds of the clock until the guard; infinite without one."""
     return _clock.ends - time.monotonic()
 
 
 @contextmanager
 def guarded(limit_s: float) -> Iterator[_Clock]:
-    """Guard work of so many seconds; what is given says whether the guard `ended` any of it.
+    """Guard work of so many seconds; the context says whether the guard `ended` any of it.
 
     Within another guard, that one holds.
     """

@@ -1,1 +1,1 @@
-"""From a solution to a plan: assembled, costed, checked, stored and explained."""
+"""Turns a solution into a plan: assembles, costs, checks, stores and explains it."""

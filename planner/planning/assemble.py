@@ -1,4 +1,4 @@
-"""Assembles a plan from a solution, with costs and notes, and has it checked."""
+"""Assembles a plan from a solution, adds its costs and notes, and has it checked."""
 
 from __future__ import annotations
 
@@ -20,28 +20,9 @@ from planner.packing.search import NodeCounts
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
 from planner.planning.assumptions import assumption_notes
-from planner.planning.figures.costs import (
-    acquisitions,
-    break_evens,
-    budget_uses,
-    cost_lines,
-    entering_nodes,
-    node_releases,
-    price_tags,
-    released_nodes,
-)
-from planner.planning.figures.shares import (
-    Occupancy,
-    api_comparisons,
-    api_uses,
-    chargeback,
-    endpoint_uses,
-    pool_uses,
-    site_uses,
-)
+from planner.planning.fleet import build_fleet, with_racks
 from planner.planning.jobs import planned_jobs, stages_by_job, stored_assets
-from planner.planning.placing.fleet import build_fleet, with_racks
-from planner.planning.placing.place import current_placement, place
+from planner.planning.place import current_placement, place
 from planner.planning.plan import (
     FORMAT,
     NodeFacts,
@@ -53,6 +34,25 @@ from planner.planning.plan import (
     SettingUse,
     Shortage,
 )
+from planner.planning.plan_costs import (
+    acquisitions,
+    break_evens,
+    budget_uses,
+    cost_lines,
+    entering_nodes,
+    node_releases,
+    price_tags,
+    released_nodes,
+)
+from planner.planning.shares import (
+    Occupancy,
+    api_comparisons,
+    api_uses,
+    chargeback,
+    endpoint_uses,
+    pool_uses,
+    site_uses,
+)
 from planner.planning.verify import verify
 from planner.planning.warnings import warning_notes
 from planner.sizing.candidate import SizedJob
@@ -61,26 +61,32 @@ from planner.sizing.sizers import Sizers
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a plan: for which inputs, how near to the best, and how far to search."""
+    """What to plan: the inputs, the gap that is asked for, and how long to search."""
 
     inputs: Inputs
     sizers: Sizers
     asked_gap: float
-    """The relative gap that counts as proved."""
+    """The relative gap at or below which the plan counts as proved."""
     time_limit_s: float
-    """Of work."""
+    """Seconds of work (not of the clock)."""
     crosscheck: bool = False
-    """Whether other solvers are asked for the bound again."""
+    """Whether to ask other solvers for the bound as well."""
     progress: Callable[[str], None] = lambda _: None
     watch: Callable[[Translation, Incumbent], None] | None = None
-    """Is shown the search whose answer is kept."""
+    """Called with the search whose answer is kept."""
 
     def attempt(self, translation: Translation) -> Solution:
-        """Solve it; raises Infeasible, without asking why, where there is no plan."""
+        """Solve the portfolio without looking for reasons if no plan exists.
+
+        Raises Infeasible in that case.
+        """
         return attempt(translation, **self._how)
 
     def solve(self, translation: Translation, nodes: NodeCounts = ()) -> Solution:
-        """Solve it, from nodes that are known to do; raises InfeasibleError with the reasons."""
+        """Solve the portfolio, starting from node counts that are known to suffice.
+
+        Raises InfeasibleError with the reasons if no plan exists.
+        """
         return solve(translation, nodes=nodes, **self._how)
 
     @property
@@ -90,19 +96,22 @@ class Request:
 
 
 class SolvedPortfolio(NamedTuple):
-    """A solution, and what it solves."""
+    """A solution together with the jobs and the translation that it solves."""
 
     inputs: Inputs
     jobs: tuple[SizedJob, ...]
-    """As kept."""
+    """The jobs as they are kept: without the units that give way."""
     translation: Translation
     solution: Solution
     shortage: Shortage | None = None
-    """Which jobs give way, and why; None where all are kept as asked."""
+    """Which jobs give way, and why; None if every job is kept as asked."""
 
 
 def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
-    """Turn a solution into a plan; `solver` names program and version for its provenance."""
+    """Turn a solution into a plan.
+
+    `solver` is the name and version of the solver, for the plan's provenance.
+    """
     inputs, jobs, translation, solution, shortage = solved
     scenario = inputs.scenario
     fleet = with_racks(translation, solution, build_fleet(inputs, translation, solution))
@@ -205,7 +214,7 @@ def _proof(
 
 
 def second_opinion(opinion: Opinion, *, of_cost: bool = True) -> SecondOpinion:
-    """An opinion as a plan records it."""
+    """Convert a second solver's opinion into the form that a plan records."""
     told = of_cost and opinion.verdict is Verdict.CONFIRMED
     bound_cents = opinion.reached_cents if told else None
     said = {"solver": opinion.solver, "verdict": opinion.verdict.value, "bound_cents": bound_cents}
@@ -213,9 +222,9 @@ def second_opinion(opinion: Opinion, *, of_cost: bool = True) -> SecondOpinion:
 
 
 def checked_plan(request: Request, solved: SolvedPortfolio) -> Plan:
-    """Place the units on nodes and check all of it; raises CheckError.
+    """Place the units on nodes, assemble the plan and check all of it.
 
-    The effort that the search took is recorded.
+    The plan records the effort of the search. Raises CheckError if a check fails.
     """
     request.progress("placing units on nodes")
     plan = assemble(solved, asked_gap=request.asked_gap, solver=solver_version())
@@ -228,9 +237,9 @@ def checked_plan(request: Request, solved: SolvedPortfolio) -> Plan:
 
 
 def _rules_used(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[RuleUse, ...]:
-    """Every rule that sized or rejected a job, derived one or gave a setting; by id.
+    """List every rule that sized, rejected or derived a job or gave a setting, by id.
 
-    A rule that gives a setting counts for all jobs.
+    A rule that gives a setting counts as used by all jobs.
     """
     counts = Counter(job.derived_by for job in jobs if job.derived_by)
     sizings = {job.sizing.id: job.sizing for job in jobs}
@@ -257,11 +266,11 @@ def _rules_used(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[RuleUse, ..
 
 
 _MEAN = POWER._replace(need="mean_power_w", figure="mean_power_kw")
-"""What energy costs, which no site limits."""
+"""The mean power, which decides the energy cost; no site limits it."""
 
 
 def _node_facts(inputs: Inputs, name: str) -> NodeFacts:
-    """What the catalog says of a node type of the plan that a facility asks for."""
+    """List the catalog facts of a planned node type that a facility team asks for."""
     node = inputs.catalog.nodes[name]
     known: dict[str, SourcedFigure[Any]] = {
         key: figure for key in OWN_FIGURES if (figure := getattr(node, key)) is not None

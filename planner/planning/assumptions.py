@@ -1,4 +1,4 @@
-"""Assumptions of a plan: what the scenario leaves open, and what fills it in."""
+"""Lists the assumptions of a plan: what the scenario leaves open, and what fills the gap."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from planner.inputs.reading.document import Path, dotted
 from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
 from planner.inputs.scenario.site import POWER, limits_told
 from planner.inputs.settled import Inputs
-from planner.planning.figures.costs import price_stated
 from planner.planning.plan import Note
+from planner.planning.plan_costs import price_stated
 from planner.planning.warnings import from_sizing
 from planner.planning.words import amount, price, some_of
 from planner.sizing.candidate import SizedJob
@@ -23,7 +23,7 @@ _NAMED = 6
 
 
 def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, ...]:
-    """Everything that the scenario leaves open and a rule, a figure or the method fills in."""
+    """List everything that the scenario leaves open and something else fills in."""
     return (
         *_settings(inputs),
         *_lead_times(inputs),
@@ -66,7 +66,7 @@ def _waived(inputs: Inputs) -> Iterator[Note]:
 
 
 def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
-    """Figures of nodes in play that no one published for that node."""
+    """Note catalog figures of nodes in play that were not published for exactly that node."""
     for node_type in inputs.scenario.node_types_in_play:
         for name, unit, figure in _figures_used(inputs, node_type):
             if figure is not None and figure.basis in ("estimate", "assumption"):
@@ -100,7 +100,7 @@ def _figures_used(
 
 
 def _own_figures(inputs: Inputs) -> Iterator[Note]:
-    """Figures that one entry states of its nodes, and that others of the type take over."""
+    """Note figures that one fleet entry states and that other nodes of its type take over."""
     asked = [(dotted(path), entry) for path, entry in _in_order(inputs)]
     for node_type in inputs.scenario.node_types_in_play:
         alike = [(origin, entry) for origin, entry in asked if entry.node_type == node_type]
@@ -121,7 +121,7 @@ def _in_order(inputs: Inputs) -> list[tuple[Path, FleetEntry | Offer]]:
 
 
 def _uncooled(inputs: Inputs) -> Iterator[Note]:
-    """Nodes that need liquid at a site that does not say how it cools."""
+    """Note nodes that need liquid cooling at a site that does not say how it cools."""
     for path, entry in _in_order(inputs):
         if cooled_by(inputs.catalog.nodes[entry.node_type]) != frozenset({"liquid"}):
             continue
@@ -166,7 +166,7 @@ def _sales(inputs: Inputs) -> Iterator[Note]:
 
 
 def _moves(inputs: Inputs) -> Iterator[Note]:
-    """What is taken for granted of moves."""
+    """Note what the plan assumes about moving jobs."""
     scenario = inputs.scenario
     free = sorted(
         {
@@ -203,7 +203,7 @@ def _moves(inputs: Inputs) -> Iterator[Note]:
 
 
 def _beside_the_price(inputs: Inputs) -> Iterator[Note]:
-    """What is paid beside the price: how much, that none is counted, or what shows it is paid."""
+    """Note what is paid on top of the price, that none is counted, or why it is included."""
     finance = inputs.scenario.finance
     licence = finance.licence_usd_per_gpu_year
     silent = []

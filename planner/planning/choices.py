@@ -1,7 +1,7 @@
-"""Prices the choices of a plan: the same jobs are solved again without one of them.
+"""Prices the choices of a plan by solving the same jobs again without one of them.
 
-The difference to the best plan without a choice, both proved; small changes of what is asked for
-that would save much; and where there is no plan, which change would give one.
+The price is the difference between two proved plans. The module also finds small changes of the
+demand that would save much and, where there is no plan, the change that would give one.
 """
 
 from __future__ import annotations
@@ -41,16 +41,17 @@ from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
 
 _TIME_S = 10.0
-"""Of work, for all changes of a kind that might give a plan."""
+"""Seconds of work for all changes of a kind that might give a plan."""
 _MOST_JOBS, _NAMED = 4, 4
-"""Jobs that are asked about, and GPU types that are named, at the most."""
+"""The most jobs to ask about, and the most GPU types to name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChoicePrices:
-    """A plan as it was solved, which others are held against.
+    """Compares a solved plan with the best plans under other choices.
 
-    A figure is open where it or the other plan is not proved before `deadline`, in seconds of work.
+    A figure stays open if it or the other plan is not proved before `deadline`, in seconds of
+    work.
     """
 
     request: Request
@@ -58,7 +59,7 @@ class ChoicePrices:
     deadline: float
 
     def prices(self, plan: Plan) -> dict[str, object]:
-        """What its choices cost, as fields of the plan."""
+        """Return what the choices cost, as fields of the plan."""
         asked: dict[str, tuple[str, Callable[[], object]]] = {
             "spare_cost": ("spare nodes", self.spare_cost),
             "partition_saving": (
@@ -79,7 +80,7 @@ class ChoicePrices:
         return found
 
     def cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
-        """What the best other plan costs, cents, where both are proved."""
+        """Return the cost of the best other plan in cents; None unless both are proved."""
         left_s = self.deadline - spent()
         if self.solved.solution.status is not Status.PROVED or left_s <= 0:
             return "not proved", None
@@ -93,12 +94,12 @@ class ChoicePrices:
         return ("proved", found.cost_cents) if proved else ("not proved", None)
 
     def dearer(self, other: Translation) -> tuple[OtherPlan, int | None]:
-        """By how much the best other plan is dearer, cents, where both are proved."""
+        """Return by how many cents the best other plan is dearer; None unless both are proved."""
         outcome, cents = self.cost_of(other)
         return outcome, None if cents is None else max(0, cents - self.solved.solution.cost_cents)
 
     def spare_cost(self) -> SpareCost | None:
-        """What all spare nodes cost together; None where none is asked for."""
+        """Return what all spare nodes cost together; None if none is asked for."""
         problem = self._stated().problem
         if not (problem.spare_groups or any(pool.spare for pool in problem.pools)):
             return None
@@ -109,14 +110,14 @@ class ChoicePrices:
         return SpareCost(cents=saved)
 
     def _stated(self) -> Translation:
-        """What was solved, with as many replicas as share the traffic of endpoints."""
+        """The jobs as they were solved, with the replicas that share the traffic of endpoints."""
         inputs, jobs, translation, *_ = self.solved
         if not any(job.shares_traffic for job in jobs):
             return translation
         return translate(inputs, tuple(job.reopened() for job in jobs))
 
     def partition_saving(self, plan: Plan) -> PartitionSaving | None:
-        """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
+        """Compare with the best plan on whole GPUs; None if no unit takes a part of a GPU."""
         inputs, jobs, *_ = self.solved
         if not any(one.part for uses in plan.placements for use in uses for one in use.occupants):
             return None
@@ -127,7 +128,10 @@ class ChoicePrices:
         return PartitionSaving(outcome=outcome, cents=saved)
 
     def api_saving_cents(self) -> int | None:
-        """The plan against the best without any API; None where it uses none or that is open."""
+        """Compare with the best plan without APIs.
+
+        None if no unit is on one, or if that is open.
+        """
         solved = self.solved
         if not any(job.on_apis for job in solved.jobs):
             return None
@@ -136,9 +140,9 @@ class ChoicePrices:
         return None if stuck_jobs(placed, translation) else self.dearer(translation)[1]
 
     def hourly_uses(self, plan: Plan) -> Iterator[HourlyUse]:
-        """Each offer by the hour or by the week that the plan uses, and where its price turns.
+        """Return each hourly or weekly offer that the plan uses, and the price at which that turns.
 
-        At such a multiple of the price, the best plan without the offer costs the same.
+        At that multiple of the price, the best plan without the offer costs the same.
         """
         problem, hired = self._stated().problem, self.solved.solution.hired
         for offer in self.solved.inputs.offers:
@@ -172,10 +176,10 @@ class ChoicePrices:
             )
 
     def utilization_cents(self, plan: Plan) -> int | None:
-        """The plan against the best one whose runs make progress in all of their hours.
+        """Compare with the best plan whose runs make progress in all of their hours.
 
-        None where no run is planned by the hour, jobs give way, or that is open. The bound is asked
-        first: it is cheap, and often tells that nothing is lost.
+        None if no run is planned by the hour, if jobs give way, or if that is open. The bound is
+        computed first: it is cheap, and often shows that nothing is lost.
         """
         left_s, gap = self.deadline - spent(), self.request.asked_gap
         runs = any(one.hours for uses in plan.placements for use in uses for one in use.occupants)
@@ -202,9 +206,10 @@ class ChoicePrices:
         return None if cents is None else max(0, cost - cents)
 
     def near_misses(self, plan: Plan, budget_s: float) -> Iterator[NearMiss]:
-        """The changes that save more than the job's share of them, within so many seconds of work.
+        """Return changes that save more than the job's share of the cost.
 
-        None where jobs give way or APIs answer, or the plan is not proved.
+        The search takes so many seconds of work. None if jobs give way, if APIs answer, or if
+        the plan is not proved.
         """
         others = any(job.on_apis for job in self.solved.jobs)
         if others or plan.shortage is not None or plan.proof.status != "proved":
@@ -221,7 +226,7 @@ class ChoicePrices:
                 yield NearMiss.model_validate({**known, "saved_cents": saved})
 
     def _changed(self, change: _Change) -> tuple[Inputs, tuple[SizedJob, ...]]:
-        """The inputs and the jobs after a change."""
+        """Return the inputs and the jobs after a change."""
         inputs, jobs, *_ = self.solved
         if change.units:
             fewer = tuple(
@@ -244,7 +249,7 @@ class ChoicePrices:
 
 
 def _on_gpus(job: SizedJob) -> SizedJob:
-    """The same with no unit on an API."""
+    """Return the jobs with no unit on an API."""
     everywhere = zip(job.units, *(units for _, units in job.on_apis), strict=True)
     return job.model_copy(update={"units": tuple(map(sum, everywhere)), "on_apis": ()}).reopened()
 
@@ -258,7 +263,10 @@ def _on_whole_gpus(job: SizedJob) -> SizedJob:
 
 
 def _gpu_types_of(name: str, inputs: Inputs, sizers: Sizers, deadline: float) -> set[str] | None:
-    """On which some plan with all jobs runs one; None where none is found before the deadline."""
+    """Return the GPU types on which a plan with all jobs could run one.
+
+    None if none is found in time.
+    """
     jobs = sizers.portfolio(inputs)
     translation = translate(inputs, jobs)
     if stuck_jobs(jobs, translation):
@@ -279,9 +287,9 @@ def _gpu_types_of(name: str, inputs: Inputs, sizers: Sizers, deadline: float) ->
 
 
 def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Iterator[str]:
-    """For each of these jobs: GPU types it does not name, or a change of type between quarters.
+    """Find, for each job, GPU types that it does not name, or a change of type between quarters.
 
-    Proved by a plan that keeps all the rest.
+    Each is proved by a plan that keeps all other jobs.
     """
     deadline = spent() + _TIME_S
     scenario = inputs.scenario
@@ -299,42 +307,42 @@ def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Itera
 
 
 def _with_job(inputs: Inputs, name: str, **changed: object) -> Inputs:
-    """The inputs with fields of one job changed."""
+    """Return the inputs with fields of one job changed."""
     job = inputs.scenario.jobs[name].model_copy(update=changed)
     return _with_jobs(inputs, {**inputs.scenario.jobs, name: job})
 
 
 def _with_jobs(inputs: Inputs, jobs: dict[str, Job]) -> Inputs:
-    """The inputs with these jobs."""
+    """Return the inputs with other jobs."""
     scenario = inputs.scenario.model_copy(update={"jobs": jobs})
     return inputs.model_copy(update={"scenario": scenario})
 
 
 _LESS_TRAFFIC, _FEW_GPUS = Fraction(1, 10), Fraction(1, 4)
-"""Shares of a job's traffic, and of the GPUs of a node: a change that is larger is no small one."""
+"""The most that counts as a small change: of a job's traffic, and of the GPUs of a node."""
 _LONGER = Fraction(1, 10)
-"""Share of a target of latency by which users may be asked to wait longer."""
+"""The share by which a latency target is relaxed."""
 _MOST_ASKED = 3
-"""Changes of demand, and of latency."""
+"""The most changes of demand, and of latency, that are tried."""
 
 
 class _Change(NamedTuple):
-    """What is asked: so many units fewer, so many per cent less traffic, or longer waits."""
+    """A change to try: fewer units, less traffic, or longer waits."""
 
     share: Fraction
-    """Of the job's demand, or of its latency."""
+    """The change as a share of the job's demand, or of its latency."""
     job: str
     units: int
-    """0 of traffic and of latency."""
+    """0 if traffic or latency changes."""
     gpus: int = 0
     node_type: str = ""
     site: str = ""
     latency_ms: tuple[tuple[str, float], ...] = ()
-    """Targets after the change; empty of demand."""
+    """The targets after the change; empty if the demand changes."""
 
 
 def _longer_waits(plan: Plan, inputs: Inputs) -> Iterator[_Change]:
-    """A little more time for users of an endpoint that keeps to a latency, the dearest first."""
+    """Yield slightly longer latency targets for endpoints that keep to one, the dearest first."""
     for job in sorted(plan.jobs, key=lambda one: (-one.tag_cents, one.name)):
         stated = inputs.scenario.jobs.get(job.name)
         latency = stated.serve.latency if stated and stated.serve and stated.load else None
@@ -345,7 +353,10 @@ def _longer_waits(plan: Plan, inputs: Inputs) -> Iterator[_Change]:
 
 
 def _changes(plan: Plan, inputs: Inputs, pool: PoolUse) -> Iterator[_Change]:
-    """What would free the GPUs that are in use of a pool's last node in its fullest quarter."""
+    """Yield changes that would free the GPUs in use on a pool's last node.
+
+    The node counts in the pool's fullest quarter.
+    """
     nodes = [one for one in plan.nodes if one.pool == (pool.node_type, pool.site, pool.offer)]
     if pool.offer or all(node.origin == "owned" for node in nodes):
         return
@@ -375,7 +386,10 @@ def _changes(plan: Plan, inputs: Inputs, pool: PoolUse) -> Iterator[_Change]:
 
 
 def _less_traffic(plan: Plan, job: PlannedJob, quarter: int, replicas: int) -> Fraction:
-    """The share, in whole per cent, without which so many replicas take the peak; 0 if unknown."""
+    """Return the smallest cut of traffic, in per cent, after which so many replicas suffice.
+
+    In whole per cent of the peak; 0 if it is not known.
+    """
     ways = {one.way: one.serving for one in plan.sizings[job.sizing].candidates}
     serving = ways[job.ways[0][0]] if len(job.ways) == 1 else None
     if serving is None or not serving.peaks[quarter]:

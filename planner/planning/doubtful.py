@@ -1,8 +1,7 @@
-"""Warns of figures that are allowed and seldom meant: old prices, steep rates, wrong units.
+"""Warns of figures that are allowed but seldom meant: old prices, steep rates, wrong units.
 
-The limits are policy rules, the price book, or what the plan needs. They change no figure, they
-decide only what is worth a second look: old prices, steep rates, and figures in another unit than
-their key takes, such as W for kW, cents for USD, months for years.
+The limits are policy rules, the price book, or what the plan needs. They change no figure and
+only decide what deserves a second look, such as W for kW, cents for USD, or months for years.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from planner.planning.plan import CostLine, Note, Plan, PoolUse
 from planner.planning.words import amount, price, some_of
 
 _W_OF_A_KW = 1000
-"""Also the least kW that W for kW give: no site and no rack is fed less than one."""
+"""Also the least kW that W mistaken for kW give: no site and no rack is fed less than one."""
 _TOKENS = "usual_usd_per_million_tokens"
 _MORE_TOKENS, _FEWER_TOKENS = "cents, or the price of a billion", "that of a thousand"
 _Usual = Mapping[str, tuple[str, str, str | None]]
@@ -50,20 +49,20 @@ _USUAL: _Usual = {
         "that of a month, or thousands of USD",
     ),
 }
-"""Parameters of the cost: the policy rule that says what is usual, and what is slipped above it, by
-the factor of a far-off price, and below it, by an order of magnitude."""
+"""For each cost parameter, the policy rule that says what is usual, the likely slip above it (by
+the factor of a far-off price), and the likely slip below it (by an order of magnitude)."""
 _USUAL_AT_WIDE: _Usual = {
     "move_cost_usd": ("usual_move_cost_usd", "cents, or the price of a node", None),
     "usd_per_million_input_tokens": (_TOKENS, _MORE_TOKENS, _FEWER_TOKENS),
     "usd_per_million_output_tokens": (_TOKENS, _MORE_TOKENS, _FEWER_TOKENS),
     "usd_per_million_cached_tokens": (_TOKENS, _MORE_TOKENS, None),
 }
-"""The same of policies, jobs and APIs, of which usual ones differ more: by the wide factor."""
+"""The same for policies, jobs and APIs, whose usual values vary more: with the wide factor."""
 _BELOW = 10
 
 
 def unit_slips(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Figures of nodes, offers, finance, sites and budgets in another unit than their key takes."""
+    """List figures of nodes, offers, finance, sites and budgets that look like another unit."""
     yield from _prices_and_needs(inputs)
     for name, site in sorted(inputs.scenario.sites.items()):
         yield from _power(name, site, inputs, plan.pools)
@@ -71,7 +70,7 @@ def unit_slips(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 
 def _prices_and_needs(inputs: Inputs) -> Iterator[Note]:
-    """Of offers, finance and nodes."""
+    """Warn of doubtful figures of offers, finance and nodes."""
     for name, offer in sorted(inputs.scenario.offers.items()):
         yield from _price(name, offer, inputs)
         yield from _lead_time(name, offer, inputs)
@@ -80,7 +79,7 @@ def _prices_and_needs(inputs: Inputs) -> Iterator[Note]:
 
 
 def _price(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
-    """Prices stated here that differ by a factor from those of the price book."""
+    """Warn of prices stated here that differ by a factor from those of the price book."""
     usual = _usual(offer, inputs)
     if usual is None:
         return
@@ -101,7 +100,7 @@ def _price(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
 
 
 def _usual(offer: Offer, inputs: Inputs) -> tuple[Decimal, Decimal, str] | None:
-    """The price of its node type in the book, else those of as many GPUs, of this type or any."""
+    """Return the book's price for the node type, or for as many GPUs of this type or any."""
     book, catalog = inputs.catalog.prices, inputs.catalog
     kind: OfferKind = "buy" if offer.kind == "buy" else "rent"
     listed = book.listed(kind, offer.node_type)
@@ -146,7 +145,7 @@ def _lead_time(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
 
 
 def _unusual(inputs: Inputs) -> Iterator[Note]:
-    """Parameters of the cost that are far from those of a policy rule."""
+    """Warn of cost parameters that are far from those of a policy rule."""
     scenario = inputs.scenario
     above, wide = map(inputs.rules.figure, ("far_off_price_factor", "wide_price_factor"))
     sections: list[tuple[str, object]] = [
@@ -163,7 +162,7 @@ def _unusual(inputs: Inputs) -> Iterator[Note]:
 def _far_off(
     section: str, stated: object, inputs: Inputs, table: _Usual, factors: tuple[Decimal, Decimal]
 ) -> Iterator[Note]:
-    """Figures of one section that are so many times above, or below, what a table calls usual."""
+    """Warn of a section's figures that are many times above or below what a table calls usual."""
     above, below = factors
     for key, (setting, larger, smaller) in table.items():
         usual, rule = inputs.rules.figure(setting), inputs.rules.setting(setting)
@@ -184,7 +183,10 @@ def _far_off(
 
 
 def _needs_of_nodes(inputs: Inputs) -> Iterator[Note]:
-    """Power and support of one node far from what such a node takes, and sales for far more."""
+    """Warn of a node's power or support far from what such a node takes.
+
+    Also of sale prices that are far higher than usual.
+    """
     factor = inputs.rules.figure("far_off_need_factor")
     above = inputs.rules.figure("far_off_price_factor")
     share = inputs.settings.support_share_per_year.value
@@ -214,7 +216,7 @@ def _needs_of_nodes(inputs: Inputs) -> Iterator[Note]:
 
 
 def _power(name: str, site: Site, inputs: Inputs, pools: Sequence[PoolUse]) -> Iterator[Note]:
-    """Limits of a site or a rack that are an order of magnitude above what can stand there."""
+    """Warn of power limits an order of magnitude above what can stand there."""
     factor, need = inputs.rules.figure("far_off_need_factor"), _kw_there(name, inputs, pools)
     racks, fed = site.racks, site.power_kw
     fed = max(fed.values()) if isinstance(fed, dict) else fed
@@ -235,7 +237,10 @@ def _kw(node: NodeType) -> Decimal:
 
 
 def _kw_there(name: str, inputs: Inputs, pools: Sequence[PoolUse]) -> Decimal:
-    """The most of: one node, all that is owned and offered at a maximum, all that is planned."""
+    """Return the largest of one node, all owned and offered nodes, and all planned nodes.
+
+    Offered nodes count up to the offers' maximum.
+    """
     types = inputs.catalog.nodes
     one = owned = Decimal(0)
     for _, entry in entries(inputs.scenario):
@@ -250,7 +255,7 @@ def _kw_there(name: str, inputs: Inputs, pools: Sequence[PoolUse]) -> Decimal:
 
 
 def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[Note]:
-    """Budgets that buy nothing, that nothing comes near, and that a wider one undercuts."""
+    """Warn of budgets that buy nothing, that nothing comes near, or that a wider one undercuts."""
     every = [
         (offer.kind, usd_each)
         for offer in inputs.offers
@@ -289,16 +294,16 @@ def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[
 
 
 def _includes(wider: SpendCap, cap: SpendCap) -> bool:
-    """Whether all that counts towards one budget counts towards another one too."""
+    """Return whether all that counts towards one budget also counts towards another."""
     return wider.spend in (cap.spend, "spending") and wider.quarter in (cap.quarter, None)
 
 
 _NODES_OF_A_JOB = 10
-"""A fixed job of more memory than so many of the largest nodes asks for a cluster of its own."""
+"""A fixed job with more memory than this many of the largest nodes would need its own cluster."""
 
 
 def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
-    """Odd dates, steep rates and growth, all or no memory kept free, odd models and jobs."""
+    """List odd dates, steep rates and growth, all or no memory kept free, odd models and jobs."""
     yield from _unstated_day(inputs)
     yield from _odd_dates(inputs)
     rate = inputs.scenario.finance.discount_rate_per_year
@@ -326,7 +331,7 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
 
 
 def limiting_figures(inputs: Inputs) -> Iterator[Note]:
-    """Of these, and of prices and budgets, those by which there may be no plan."""
+    """List the doubtful figures, prices and budgets because of which there may be no plan."""
     yield from _unstated_day(inputs)
     yield from _prices_and_needs(inputs)
     yield from _hardly_any_left(inputs)
@@ -336,7 +341,7 @@ def limiting_figures(inputs: Inputs) -> Iterator[Note]:
 
 
 def _unstated_day(inputs: Inputs) -> Iterator[Note]:
-    """Offers that come too late for the first quarter because nobody said when orders begin."""
+    """Warn of offers that come too late for the first quarter because no order day was stated."""
     horizon = inputs.scenario.horizon
     first = horizon.first_quarter
     late = [
@@ -357,7 +362,7 @@ def _unstated_day(inputs: Inputs) -> Iterator[Note]:
 
 
 def _hardly_any_left(inputs: Inputs) -> Iterator[Note]:
-    """Policies that keep most of what there is from every job."""
+    """Warn of policies that withhold most of a resource from every job."""
     most = inputs.rules.figure("steep_share_kept_free")
     policies = inputs.scenario.policies
     kept = {"headroom": (policies.headroom, "each GPU's memory")}
@@ -382,14 +387,14 @@ def _hardly_any_left(inputs: Inputs) -> Iterator[Note]:
 
 
 def _figures_of_job(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
-    """Sizes, counts and growth of a job."""
+    """Warn of a job's odd sizes, counts and growth."""
     yield from _odd_size(name, job, inputs)
     yield from _many_nodes(name, job, inputs)
     yield from _steep_growth(name, job, inputs)
 
 
 def _odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
-    """A model whose parameters are not quite those of its shape, or like no other's."""
+    """Warn of a model whose parameters do not match its shape, or that resembles no other model."""
     about = job.tune or job.serve
     if about is None:
         return
@@ -416,7 +421,7 @@ def _odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
 
 
 def _many_nodes(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
-    """A fixed job of more GPU memory than any cluster: MB for GB."""
+    """Warn of a fixed job with more GPU memory than any cluster: probably MB for GB."""
     asked = job.fixed.gpu_memory_gb if job.fixed else None
     nodes = [inputs.catalog.nodes[one] for one in inputs.scenario.node_types_in_play]
     largest = max(
@@ -433,7 +438,7 @@ def _many_nodes(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
 
 
 def _steep_growth(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
-    """A growth of units or of traffic that was likely meant in per cent."""
+    """Warn of growth of units or traffic that was probably meant in per cent."""
     load = job.serve.load if job.serve else None
     stated = {
         "growth_per_quarter": job.growth_per_quarter,
@@ -449,7 +454,7 @@ def _steep_growth(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
 
 
 def _beyond_context(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
-    """A job of more tokens than its model was built for, where rope scaling is declared."""
+    """Warn of a job with more tokens than its model was built for, if rope scaling is declared."""
     asked = job.tune or job.serve
     model = catalog.models.get(asked.model or "") if asked else None
     key, tokens = (
@@ -466,7 +471,7 @@ def _beyond_context(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
 
 
 def _odd_dates(inputs: Inputs) -> Iterator[Note]:
-    """A day of the plan long before it, prices that are old then, and those not known yet."""
+    """Warn of a plan dated long before it starts, and of prices that are old or not known yet."""
     scenario = inputs.scenario
     as_of, apis = scenario.horizon.earliest_order, sorted(scenario.apis.items())
     first = scenario.horizon.first_quarter

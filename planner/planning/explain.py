@@ -1,4 +1,4 @@
-"""Explains why a job runs where it runs, and why not elsewhere, from the plan alone."""
+"""Explains from the plan alone why a job runs where it runs, and why not elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JOBS_NAMED = 10
 
 
 class PlacedUnits(Frozen):
-    """Units of the job on one node (or one set of whole nodes) in one quarter, held alike."""
+    """Units of the job that hold the same GPUs of one node, or whole nodes, in one quarter."""
 
     quarter: str
     nodes: tuple[str, ...]
@@ -24,17 +24,18 @@ class PlacedUnits(Frozen):
     gpu_type: str
     units: tuple[int, ...]
     replicas: tuple[int, ...]
-    """Of each of these units, from 1, or its runs; a unit may have several here."""
+    """The replicas or runs of each of these units, from 1; a unit may have several here."""
     in_replicas: bool
-    """Whether a unit has more than one in this way: several replicas, or runs in a quarter."""
+    """Whether a unit has several replicas, or several runs in a quarter, in this way."""
     gpus: tuple[int, ...]
-    """GPU numbers held on the (first) node."""
+    """The GPU numbers held on the (first) node."""
     way: str
-    """Of the candidate by which they run."""
+    """The way of the candidate by which they run."""
     hours: tuple[int, int] | None = None
-    """From when to when they hold them, in hours of the quarter; None: all quarter."""
+    """Start and end of the time for which they hold the GPUs, in hours of the quarter; None: all
+    quarter."""
     parts: tuple[tuple[int, GpuPart], ...] = ()
-    """GPU number and what is held of it, unit by unit; empty where the GPUs are whole."""
+    """The GPU number and the part held, for each unit; empty if the GPUs are whole."""
 
 
 class Reason(Frozen):
@@ -46,43 +47,46 @@ class Reason(Frozen):
 
 
 class ModeVerdict(Frozen):
-    """One GPU type, or one way to run on it: taken, too dear, not to be had, or ruled out."""
+    """The verdict on one way to run: chosen, dearer, not available, or ruled out."""
 
     gpu_type: str
     way: str
-    """Of the candidate; the GPU type where it is rejected whole."""
+    """The way of the candidate, or the GPU type if it is rejected as a whole."""
     outcome: Literal["chosen", "costs more", "costs no more", "not available", "rejected"]
     units: int
-    """Units of the job that run in this way."""
+    """How many units of the job run in this way."""
     extra_cents: int | None
-    """What one unit would add to the bound here; None where there is no price for it."""
+    """What one unit would add to the bound here; None if there is no price for it."""
     reasons: tuple[Reason, ...]
     candidate: Candidate | None
-    """What a unit would take; None where it is rejected."""
+    """What a unit would take; None if the GPU type is rejected."""
 
 
 class Explanation(Frozen):
-    """Everything a plan knows of one job."""
+    """Everything that a plan knows about one job."""
 
     job: PlannedJob
     sizing: Sizing
     quarters: tuple[str, ...]
     places: tuple[PlacedUnits, ...]
-    """By quarter, then by node."""
+    """Sorted by quarter, then by node."""
     verdicts: tuple[ModeVerdict, ...]
-    """Chosen first, then by cost, then what is not available, then what is rejected."""
+    """The chosen ways first, then by cost, then those not available, then the rejected ones."""
     chosen: tuple[Candidate, ...]
-    """With the whole trace, most units first."""
+    """The chosen candidates with their full traces, most units first."""
     when: dict[str, tuple[str, ...]]
-    """Quarters by way, where some unit changes its GPU type; else empty."""
+    """The quarters of each way, if some unit changes its GPU type; else empty."""
     shortage: ShortJob | None = None
-    """That it, or the job that it is derived from, gives way."""
+    """How this job, or the job that it is derived from, gives way; None if it is kept."""
     ahead: tuple[str, ...] = ()
-    """Jobs that give way, too, and get room that is made before this one does."""
+    """The jobs that also give way, and that would get new room before this one."""
 
 
 def explain_job(plan: Plan, job_name: str) -> Explanation:
-    """Explain one job of a plan; raises InputError with the nearest names if there is none such."""
+    """Explain one job of a plan.
+
+    Raises InputError, with the nearest names, if the plan has no such job.
+    """
     job = next((job for job in plan.jobs if job.name == job_name), None)
     if job is None:
         names = [job.name for job in plan.jobs]
@@ -141,11 +145,14 @@ def _places(plan: Plan, job: PlannedJob) -> Iterator[PlacedUnits]:
 
 
 _Alike = tuple[tuple[str, ...], tuple[int, int], str]
-"""Nodes, hours and way."""
+"""The nodes, the hours and the way."""
 
 
 def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:
-    """Chosen first, then cheapest, then without a price, then rejected."""
+    """Return the verdicts in order.
+
+    Chosen first, then by cost, then those without a price, then the rejected ones.
+    """
     units = dict(job.ways)
     known = {alternative.way: alternative for alternative in job.alternatives}
     priced = [_priced(one, known.get(one.way), units.get(one.way, 0)) for one in sizing.candidates]
@@ -168,7 +175,7 @@ def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:
 
 
 def _priced(candidate: Candidate, alternative: Alternative | None, units: int) -> ModeVerdict:
-    """A candidate; one without an alternative is not in play."""
+    """Return the verdict on a candidate; one without an alternative in the plan is not in play."""
     extra = alternative.extra_cents if alternative else None
     outcome: Literal["chosen", "costs more", "costs no more", "not available"]
     if units:

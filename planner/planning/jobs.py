@@ -1,4 +1,4 @@
-"""Jobs of a plan: how each runs, what its alternatives add, and why some have no GPU type."""
+"""Describes the jobs of a plan: how each runs, what alternatives add, and why some fit nowhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.inputs.text import count_of, usd
 from planner.packing import Problem, Translation
 from planner.packing.problem import Choice, Pool
 from planner.packing.solution import Solution
-from planner.planning.placing.place import Kept
+from planner.planning.place import Kept
 from planner.planning.plan import Alternative, PlannedJob
 from planner.planning.words import gpus_text, some_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
@@ -31,17 +31,17 @@ _ADVICE = {
     "exclusions/deadline": "give it more hours, or less data",
     "exclusions/run-within-window": "give it more time, or less data",
 }
-"""By the rule that rejects a GPU type: what to change where waiving the rule helps nobody."""
+"""For a rule that rejects a GPU type, what to change if waiving the rule would not help."""
 
 _JOBS_NAMED = 3
 _OTHERS_NAMED = 6
 _SITES_NAMED = 4
 _WHOLE_FROM = 10
-"""Factors from here on are told without decimals."""
+"""From this factor on, factors are shown without decimals."""
 
 
 class Stage(NamedTuple):
-    """A unit of a job in the quarters in which it runs in one way."""
+    """A unit of a job during the quarters in which it runs in one way."""
 
     unit: int
     """From 1."""
@@ -51,7 +51,7 @@ class Stage(NamedTuple):
 
 
 def stages_by_job(translation: Translation, kept: Kept) -> dict[str, list[Stage]]:
-    """What the units of each job do, in the order of the demands."""
+    """Return what the units of each job do, in the order of the demands."""
     found: dict[str, list[Stage]] = defaultdict(list)
     for number, (demand, members) in enumerate(
         zip(translation.problem.demands, translation.members, strict=True)
@@ -69,7 +69,7 @@ def planned_jobs(
     stages: Mapping[str, Sequence[Stage]],
     tags: Mapping[str, int],
 ) -> tuple[PlannedJob, ...]:
-    """All jobs in the order of sizing, which is by name."""
+    """Return all jobs in the order in which they were sized, which is by name."""
     known: dict[object, tuple[Alternative, ...]] = {}
     planned = []
     for job in jobs:
@@ -112,7 +112,7 @@ def planned_jobs(
 
 
 def _most_first(units: Iterable[tuple[int, str]]) -> tuple[tuple[str, int], ...]:
-    """Names that units go by, with how many do."""
+    """Return the names by which units go, with the number of units, most first."""
     counted = Counter(name for _, name in units)
     return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
@@ -120,9 +120,10 @@ def _most_first(units: Iterable[tuple[int, str]]) -> tuple[tuple[str, int], ...]
 def stored_assets(
     jobs: Iterable[SizedJob], stages: Mapping[str, Sequence[Stage]], quarters: int
 ) -> tuple[int, ...]:
-    """Storage for tuned assets by the end of each quarter, MB.
+    """Return the storage for tuned assets at the end of each quarter, in MB.
 
-    Each unit keeps one asset from its first active quarter on; tuning it again replaces the asset.
+    Each unit keeps one asset from its first active quarter on; tuning it again replaces the
+    asset.
     """
     stored = [0] * quarters
     for job in jobs:
@@ -145,10 +146,10 @@ def _alternatives(
     stages: tuple[int, ...],
     chosen: frozenset[str],
 ) -> tuple[Alternative, ...]:
-    """Candidates that are owned or offered, as the job's first unit sees them.
+    """Return the candidates that are owned or offered, from the view of the job's first unit.
 
-    The first unit is active in every quarter in which the job is; `stages` are its demands. What
-    it would cost to stay on a GPU type over all of them is the sum of theirs.
+    The first unit is active in every quarter in which the job is, and `stages` are its demands.
+    Staying on a GPU type costs the sum over them.
     """
     problem = translation.problem
     in_play = {pool.gpu_type for pool in problem.pools}
@@ -188,7 +189,10 @@ def _why_chosen(cents: int, allowed: int) -> str:
 
 
 def _why_not_chosen(cents: int | None, solution: Solution) -> str:
-    """Of a GPU type that would be allowed; one that is no dearer by the bound is no better."""
+    """Say why an allowed GPU type was not chosen.
+
+    One that is no dearer by the bound is no better.
+    """
     if cents is None:
         return "its nodes are not to be had in the quarters of the job"
     if cents:
@@ -204,7 +208,7 @@ def _why_not_chosen(cents: int | None, solution: Solution) -> str:
 def _obstacle(
     candidate: Candidate, translation: Translation, stages: tuple[int, ...], sites: tuple[str, ...]
 ) -> str | None:
-    """What keeps the first unit off in some of its quarters, and in which, if not in all."""
+    """Say what keeps the first unit off a GPU type, and in which quarters, if not in all."""
     problem = translation.problem
     stays = problem.demands[stages[0]].choices[0].shape.stays
     if stays:
@@ -223,7 +227,7 @@ def _obstacle(
 
 
 def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
-    """What a unit asks for beyond one node, or beyond the whole nodes that it may span."""
+    """Say what a unit needs beyond one node, or beyond the whole nodes that it may span."""
     nodes = 1
     if candidate.gpus > pool.node.gpus:
         nodes, rest = divmod(candidate.gpus, pool.node.gpus)
@@ -244,7 +248,7 @@ def _gb(megabytes: int) -> str:
 
 
 def _cannot_span(candidate: Candidate, pool: Pool, rest: int) -> str | None:
-    """Why a unit that one node does not hold cannot take several."""
+    """Say why a unit that fits no single node cannot take several."""
     if not candidate.may_span:
         said = (step.rule for step in candidate.trace if step.result.name == "nodes_at_most")
         rules = "".join(f" ({rule})" for rule in said)
@@ -257,9 +261,9 @@ def _cannot_span(candidate: Candidate, pool: Pool, rest: int) -> str | None:
 def obstacle(
     candidate: Candidate, problem: Problem, quarters: Iterable[int], sites: Sequence[str] = ()
 ) -> str | None:
-    """Why no nodes in play can take one unit in these quarters; None if some can.
+    """Say why no node in play can take a unit in these quarters; None if one can.
 
-    `sites` are those at which it may run; any if empty.
+    `sites` are those at which it may run; empty: any.
     """
     active = tuple(quarters)
     reasons = []
@@ -277,7 +281,7 @@ def obstacle(
 
 
 def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
-    """Why no unit of a demand can run in this way within its quotas; None if one can."""
+    """Say why no unit of a demand can run in this way within its quotas; None if one can."""
     demand = problem.demands[number]
     chosen = next((one for one in demand.choices if one.way == way), None)
     if chosen is None:
@@ -295,7 +299,7 @@ def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
 def _too_few(
     candidate: Candidate, problem: Problem, index: int, quarters: tuple[int, ...]
 ) -> str | None:
-    """Why too few whole nodes of a pool can be had for one unit; None if enough can."""
+    """Say why too few whole nodes of a pool can be had for one unit; None if there are enough."""
     pool = problem.pools[index]
     needed = max(1, candidate.gpus // pool.node.gpus)
     most = [_obtainable(problem, index, quarter) for quarter in quarters]
@@ -307,7 +311,10 @@ def _too_few(
 
 
 def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
-    """Nodes that can run units in a quarter, the spare ones apart; None if there is no maximum."""
+    """Return the nodes that can run units in a quarter, without spare ones.
+
+    None if there is no maximum.
+    """
     nodes = problem.pools[index].owned_in(quarter) - problem.pools[index].spare
     counted: set[int] = set()
     for supply in problem.supplies:
@@ -328,7 +335,7 @@ def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
 
 
 def stuck_jobs(jobs: tuple[SizedJob, ...], translation: Translation) -> tuple[SizedJob, ...]:
-    """Jobs with units that fit no node that is owned or offered, however many there were."""
+    """Return the jobs whose units fit no node that is owned or offered, however many there were."""
     fit: dict[tuple[str, tuple[str, ...]], bool] = {}
     for job in jobs:
         kind = (job.sizing.id, job.sites)
@@ -346,8 +353,9 @@ def require_eligible(
 ) -> None:
     """Refuse a portfolio in which some job fits no node that is owned or offered.
 
-    `stuck` are those jobs, sized on every GPU type of the catalog. Raises InfeasibleError with one
-    line per job, and per GPU type in play the rule or the figure that rules it out.
+    `stuck` are those jobs, sized on every GPU type of the catalog. Raises InfeasibleError with
+    one line for each job and, for each GPU type in play, the rule or the figure that rules it
+    out.
     """
     pools = translation.problem.pools
     reasons: list[str] = []
@@ -368,7 +376,7 @@ def require_eligible(
 def remedies(
     stuck: Sequence[SizedJob], translation: Translation, catalog: Catalog
 ) -> tuple[str, ...]:
-    """What would let some node run them, once for those that are specified alike."""
+    """Say what would let a node run these jobs, once for jobs that are specified alike."""
     pools = translation.problem.pools
     told = (
         _remedies(names[0], sizing, _open_to(sites, pools), catalog)
@@ -378,12 +386,12 @@ def remedies(
 
 
 def _open_to(sites: tuple[str, ...], pools: tuple[Pool, ...]) -> tuple[Pool, ...]:
-    """Pools at sites where a job may run; all where it asks for none."""
+    """Return the pools at sites where a job may run; all if it asks for none."""
     return tuple(pool for pool in pools if not sites or pool.site in sites)
 
 
 def _by_sizing(jobs: Sequence[SizedJob]) -> list[tuple[Sizing, tuple[str, ...], list[str]]]:
-    """Jobs that are specified alike, and may run at the same sites, together."""
+    """Group the jobs that are specified alike and may run at the same sites."""
     found: dict[tuple[str, tuple[str, ...]], tuple[Sizing, tuple[str, ...], list[str]]] = {}
     for job in jobs:
         found.setdefault((job.sizing.id, job.sites), (job.sizing, job.sites, []))[2].append(
@@ -393,7 +401,7 @@ def _by_sizing(jobs: Sequence[SizedJob]) -> list[tuple[Sizing, tuple[str, ...], 
 
 
 def _why(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
-    """For each GPU type in play what speaks against it."""
+    """Say for each GPU type in play what speaks against it."""
     in_play = sorted({pool.gpu_type for pool in pools})
     if not in_play:
         yield "no node is owned and none is offered"
@@ -443,7 +451,7 @@ def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalo
 
 
 def _some_node_holds(one: Candidate, catalog: Catalog) -> bool:
-    """Whether a node type of the catalog has its GPUs with its cores and its host memory."""
+    """Return whether a node type of the catalog has enough GPUs, cores and host memory."""
     return any(
         one.cpus <= (nodes := ceil(one.gpus / node.gpus.value)) * node.cpu_cores.value
         and one.memory_mb <= nodes * node.host_memory_gb.value * 1000
@@ -453,7 +461,7 @@ def _some_node_holds(one: Candidate, catalog: Catalog) -> bool:
 
 
 def _countable(stated: Sequence[Candidate], pools: tuple[Pool, ...]) -> str:
-    """The nearest GPU counts, below and above, that whole nodes in play give; empty if none do."""
+    """Return the nearest GPU counts, below and above, that whole nodes give; empty if none do."""
     odd = {
         (pool.node.gpus, one.gpus)
         for pool in pools

@@ -1,7 +1,7 @@
-"""Makes plans: sizes, packs, assembles, prices, checks. No unchecked plan leaves this room.
+"""Makes plans: sizes, packs, assembles, prices and checks; no unchecked plan gets out.
 
-Also under one more condition: purchases that are fixed, to see what they come to in a future that
-turns out otherwise; or a most cost and a goal that is no money: power, quarters waited, moves.
+Also plans under one more condition: with fixed purchases, to see their cost in a future that
+turns out otherwise; or with a cost limit and another goal: power, quarters waited, or moves.
 """
 
 from __future__ import annotations
@@ -32,18 +32,21 @@ from planner.sizing import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
 
 _LEAST_ASKED_S = 1.0
-"""Of work, to ask what small changes would save, however short the search was; else as long."""
+"""The least seconds of work for near misses, even after a short search."""
 _SHORT = "what is bought, and what can be rented, does not hold all jobs"
 
 Goal = Literal["power", "quarters waited", "moves"]
-"""W of mean draw, in all quarters together; quarters from the first until each node enters service,
-one that is rented anew in each; units that leave the pool in which they run today. Nodes that come
-and go within a quarter count in none of them."""
+"""The objective of a near-optimal plan.
+
+Watts of mean draw over all quarters; quarters from the first until each node enters service,
+again for each rent; or units that leave the pool in which they run today. Nodes for hours or
+weeks do not count.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class NearPlan:
-    """A checked plan, the cheapest of those that were found to have the least of something."""
+    """A checked plan: the cheapest of those found with the least of the goal."""
 
     plan: Plan
     value: int
@@ -64,16 +67,15 @@ def make_plan(
 ) -> Plan:
     """Make a checked plan of least net present cost.
 
-    `asked_gap` is the relative gap that counts as proved. `time_limit_s` is in seconds of work, as
-    a usual machine does it, so that load changes no plan; ten times as many of the wall end it in
-    any case, and the plan says so. With `crosscheck` other solvers are asked
-    for the bound again. Whoever plans many variants hands over the `sizers` of all of them, and
-    saves time without `price_choices`: what spare nodes cost and what parts of GPUs save, told as
-    far as the search leaves time for it, and why jobs give way. Whoever wants to `watch` is shown
-    the search.
+    `asked_gap` is the relative gap that counts as proved. `time_limit_s` is in seconds of work as a
+    usual machine does it, so that load changes no plan; after ten times as many seconds of the
+    clock the search ends in any case, and the plan says so. With `crosscheck`, other solvers are
+    asked for the bound again. Callers that plan many variants pass the `sizers` of all of them, and
+    save time without `price_choices`: what spare nodes cost and what parts of GPUs save, as far as
+    the search leaves time, and why jobs give way. `watch` is called with the search.
 
-    Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
-    CheckError where the independent check disagrees, DisagreementError where another solver does.
+    Raises InfeasibleError if no plan exists, LimitError if time ends before one is found,
+    CheckError if the independent check disagrees, and DisagreementError if another solver does.
     """
     say = progress or (lambda _: None)
     request = Request(inputs, sizers or Sizers(), asked_gap, time_limit_s, crosscheck, say, watch)
@@ -97,7 +99,7 @@ def make_plan(
 
 
 def _with_doubts(why: InfeasibleError, inputs: Inputs) -> InfeasibleError:
-    """The same, with figures that may be slips among its reasons."""
+    """Add figures that may be slips to the reasons of an InfeasibleError."""
     looks = tuple(
         f"worth a second look: {note.text} ({note.origin})" for note in limiting_figures(inputs)
     )
@@ -105,7 +107,7 @@ def _with_doubts(why: InfeasibleError, inputs: Inputs) -> InfeasibleError:
 
 
 def _ended_by_clock(plan: Plan) -> Plan:
-    """The plan, which says that another run may find a better one."""
+    """Return the plan with a note that another run may find a better one."""
     late = Note(
         text="the search was ended by the clock, before its work was done: on a less busy machine, "
         "or with a higher --time-limit, the same scenario may be planned further",
@@ -116,7 +118,7 @@ def _ended_by_clock(plan: Plan) -> Plan:
 
 
 def _solved(request: Request, jobs: tuple[SizedJob, ...], *, explain: bool) -> SolvedPortfolio:
-    """All jobs; where they do not fit and may give way, those that are kept."""
+    """Solve for all jobs; if they do not fit and may give way, for those that are kept."""
     unfit = _unfit(request, jobs)
     if request.inputs.scenario.policies.shortage == "refuse":
         try:
@@ -136,13 +138,16 @@ def _solved(request: Request, jobs: tuple[SizedJob, ...], *, explain: bool) -> S
 def _with_apis(
     request: Request, jobs: tuple[SizedJob, ...], solve: Callable[[Translation], Solution]
 ) -> SolvedPortfolio:
-    """The jobs solved, on APIs where that is cheaper; raises what `solve` does."""
+    """Solve the jobs, on APIs where that is cheaper; raises what `solve` raises."""
     found = solved_with_apis(request.inputs, jobs, request.asked_gap, solve)
     return SolvedPortfolio(request.inputs, *found)
 
 
 def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
-    """Jobs that no node in play can run; raises InfeasibleError unless all of them may give way."""
+    """Return the jobs that no node in play can run.
+
+    Raises InfeasibleError unless all of them may give way.
+    """
     inputs, translation = request.inputs, translate(request.inputs, jobs)
     stuck = {
         job.name for job in stuck_jobs(jobs, translation) if not inputs.scenario.apis_of(job.name)
@@ -173,10 +178,11 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
 
 
 def committed_plan(request: Request, orders: tuple[Order, ...]) -> Plan:
-    """The cheapest checked plan with these purchases and no others; all jobs are kept.
+    """Return the cheapest checked plan with these purchases and no others, keeping all jobs.
 
-    What is delivered late enters service as early as it can. Raises InfeasibleError where these do
-    not do, LimitError where time ends before a plan is found, CheckError where the check disagrees.
+    What is delivered late enters service as early as it can. Raises InfeasibleError if the
+    purchases do not suffice, LimitError if time ends before a plan is found, and CheckError if
+    the check disagrees.
     """
     inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
 
@@ -200,8 +206,8 @@ def near_plan(request: Request, goal: Goal, most_cents: int) -> NearPlan:
     Units are on the APIs, and replicas that share traffic on the GPU types, on which they cost
     least.
 
-    Raises Infeasible where no plan costs so little, LimitError where time ends before one is found,
-    CheckError where the check disagrees, ValueError where it is not known what a node type draws.
+    Raises Infeasible if no plan costs so little, LimitError if time ends before one is found,
+    CheckError if the check disagrees, and ValueError if the draw of a node type is unknown.
     """
     inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
     if any(inputs.scenario.apis_of(job.name) or job.units_open for job in jobs):
@@ -220,9 +226,9 @@ def near_plan(request: Request, goal: Goal, most_cents: int) -> NearPlan:
 
 
 def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
-    """What the objective counts, and what there is of it in any plan.
+    """Return the objective for a goal, and the part of it that any plan has.
 
-    One counts there in cents, so that a node or a unit weighs like one that is paid.
+    One unit of the goal counts as a cent, so that a node or a unit weighs like one that is paid.
     """
     every = range(problem.quarters)
     nothing = tuple(tuple(0 for _ in every) for _ in problem.supplies)

@@ -1,7 +1,8 @@
 """The plan: what to buy or rent when, what runs where, what it costs, and the proof.
 
-`plan.json` is this model, complete: every report and `explain` is made from it alone.
-Money is integer cents; quarters are labels such as `2027Q1`; per-quarter tuples follow `quarters`.
+`plan.json` is this model and is complete: every report and `explain` is made from it alone.
+Money is in integer cents; quarters are labels such as `2027Q1`; per-quarter tuples follow
+`quarters`.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ from planner.inputs.text import count_of
 from planner.sizing.candidate import Sizing
 
 FORMAT = "2.0"
-"""Minor: additive. Major: readers refuse."""
+"""Minor: additive changes. Major: older readers refuse the file."""
 
 V = TypeVar("V")
 IfStated = Annotated[V | None, Field(exclude_if=lambda value: value is None)]
-"""What a scenario may state for readers; where it does not, the file has no such key."""
+"""A value that a scenario may state for readers; the file has no such key if it does not."""
 
 Origin = Literal["owned", "buy", "rent", "reserve", "hourly"]
-"""The last one: had and paid for some hours or weeks of a quarter."""
+"""`hourly`: had and paid for some hours or weeks of a quarter."""
 
 
 class Node(Frozen):
     """One server of the plan."""
 
     id: str
-    """`xe9680-h100/dc-east/03`; rented ones end in `r1`, reserved ones in `v1`, those that are had
-    for hours or weeks of a quarter in `h1`, …"""
+    """`xe9680-h100/dc-east/03`; the number of rented nodes begins with `r`, of reserved ones
+    with `v`, and of nodes for hours or weeks of a quarter with `h`."""
     node_type: str
     gpu_type: str
     gpus: int
@@ -49,53 +50,53 @@ class Node(Frozen):
     site: str
     origin: Origin
     entry: str
-    """Name of the fleet entry or offer."""
+    """The name of the fleet entry or offer."""
     in_service: tuple[str, ...]
-    """Quarters; none where an owned node is sold or switched off all the time."""
+    """The quarters in service; none if an owned node is sold or switched off all the time."""
     hours: tuple[int, int] | None = None
-    """From when to when of its one quarter it is had and paid, in hours from its start; None: it is
-    in service for whole quarters."""
+    """Start and end of the time for which it is had and paid, in hours from the start of its one
+    quarter; None: it is in service for whole quarters."""
     steps: int = 1
-    """Hours or terms that are paid of it where it comes and goes within the quarter."""
+    """The hours or terms that are paid if it exists for a part of a quarter."""
     racks: tuple[int, ...] = ()
-    """Number of its rack, from 1, in each quarter in which it stands; empty where the site has
-    none."""
+    """The number of its rack, from 1, in each quarter in which it stands; empty if the site has
+    no racks."""
     off: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-    """Quarters for which an owned node is switched off: it stands there, and is not in service."""
+    """The quarters for which an owned node is switched off: it stands there, out of service."""
     sold: str | None = Field(default=None, exclude_if=operator.not_)
-    """Quarter from whose start on an owned node is sold and gone; None: it is not."""
+    """The quarter from whose start an owned node is sold and gone; None: it is not sold."""
 
     @property
     def standing(self) -> tuple[str, ...]:
-        """Quarters in which it is in service or switched off, in order."""
+        """The quarters in which it is in service or switched off, in order."""
         return tuple(sorted((*self.in_service, *self.off)))
 
     @property
     def pool(self) -> tuple[str, str, str]:
-        """Node type, site, and the offer where it comes and goes within a quarter."""
+        """The node type, the site, and for nodes for hours or weeks the offer."""
         return self.node_type, self.site, self.entry if self.hours else ""
 
     def gpu_hours(self, of_quarter: Fraction) -> Fraction:
-        """GPU-hours that it offers in a quarter in service, where a quarter has so many hours."""
+        """Return the GPU-hours offered in a quarter in service, given the quarter's hours."""
         hours = Fraction(self.hours[1] - self.hours[0]) if self.hours else of_quarter
         return self.gpus * hours
 
 
 class GpuPart(Frozen):
-    """What a piece takes of one GPU that others may share with it at the same time."""
+    """The part of a GPU that a piece takes, and that others may share at the same time."""
 
     profile: str | None
-    """Partition of this MIG profile; None: memory of a GPU that is not partitioned."""
+    """The MIG profile of its partition; None: a share of an unpartitioned GPU's memory."""
     first: int | None
-    """First memory slice of the partition, from 0; None without one."""
+    """The first memory slice of the partition, from 0; None without a partition."""
     taken: int
     """Memory slices of the partition, or MB of memory."""
     of: int
-    """As many as the whole GPU has."""
+    """What the whole GPU has, in the same unit."""
 
     @property
     def share(self) -> Fraction:
-        """Of the memory of the GPU."""
+        """The share of the GPU's memory."""
         return Fraction(self.taken, self.of)
 
 
@@ -106,59 +107,62 @@ class Occupant(Frozen):
     unit: int
     """From 1."""
     replica: int = 1
-    """From 1 in each unit; more than one only where the replicas follow from a load, and where a
-    unit of a tuning job runs several times in a quarter."""
+    """From 1 in each unit; more than one only if the replicas follow from a load, or if a unit
+    of a tuning job runs several times in a quarter."""
     gpus: tuple[int, ...]
-    """GPU numbers on this node, from 0."""
+    """The GPU numbers on this node, from 0."""
     cpus: int
     memory_mb: int
-    """Host memory taken on this node, MB."""
+    """The host memory taken on this node, in MB."""
     hours: tuple[int, int] | None = None
-    """From when to when it holds all this, in hours from the start of the quarter; None: all
-    quarter."""
+    """Start and end of the time for which it holds all this, in hours from the start of the
+    quarter; None: all quarter."""
     part: GpuPart | None = None
     """None: its GPUs are whole."""
     way: str = ""
-    """Way of the candidate by which it runs, among those of the job."""
+    """The way of the job's candidate by which it runs."""
 
     @property
     def held_hours(self) -> tuple[int, int]:
-        """The same, of those that hold it all quarter as well."""
+        """Start and end of the time for which it holds its GPUs.
+
+        The whole quarter if not stated.
+        """
         return self.hours or (0, RUN_HOURS)
 
     @property
     def gpus_at_once(self) -> Fraction:
-        """GPUs that it holds while it does; a part of one counts by its share."""
+        """The GPUs that it holds at a time; a part of one counts by its share."""
         gpus = len(self.gpus)
         return gpus * self.part.share if self.part else Fraction(gpus)
 
     def gpu_hours(self, of_quarter: Fraction) -> Fraction:
-        """GPU-hours that it holds, where a quarter has so many hours."""
+        """Return the GPU-hours that it holds, given the quarter's hours."""
         hours = Fraction(self.hours[1] - self.hours[0]) if self.hours else of_quarter
         return self.gpus_at_once * hours
 
     @property
     def piece(self) -> tuple[str, int, int]:
-        """Job, unit and replica: what has one place, on one node or on whole ones."""
+        """The job, unit and replica: a piece has one place, on one node or on whole ones."""
         return self.job, self.unit, self.replica
 
 
 class NodeUse(Frozen):
-    """Who holds one node in one quarter; only nodes that run something are listed."""
+    """Who holds one node in one quarter. Only nodes that run something are listed."""
 
     node: str
     occupants: tuple[Occupant, ...]
 
 
 class PoolUse(Frozen):
-    """Capacity and use of one node type at one site, per quarter."""
+    """The capacity and use of one node type at one site, by quarter."""
 
     node_type: str
     site: str
     gpu_type: str
     offer: str = ""
-    """Whose nodes these are where they come and go within a quarter: such nodes count by their
-    GPU-hours alone, all else is 0."""
+    """The offer of nodes for hours or weeks of a quarter. These count by their GPU-hours alone;
+    their other figures are 0."""
     nodes: tuple[int, ...]
     """In service."""
     nodes_used: tuple[int, ...]
@@ -167,48 +171,49 @@ class PoolUse(Frozen):
     gpus: tuple[int, ...]
     """In service."""
     gpus_used: tuple[int, ...]
-    """Of which anything is held at any hour."""
+    """GPUs of which anything is held at any hour."""
     gpus_peak: tuple[float, ...]
-    """Held at the hour at which most are; a part of a GPU counts by its share of the memory."""
+    """GPUs held at the fullest hour; a part of a GPU counts by its share of the memory."""
     gpu_hours: tuple[float, ...]
     """In service."""
     gpu_hours_used: tuple[float, ...]
-    """Held, likewise."""
+    """Held; parts count by their share."""
     cpus: tuple[int, ...]
     cpus_used: tuple[int, ...]
-    """At the hour at which most are, node by node; likewise host memory."""
+    """At the fullest hour of each node; likewise the host memory."""
     memory_mb: tuple[int, ...]
     memory_used_mb: tuple[int, ...]
 
 
 class Move(Frozen):
-    """One unit that does not stay where it runs today."""
+    """A unit that does not stay where it runs today."""
 
     job: str
     unit: int
     """From 1."""
     origin: tuple[str, ...]
-    """Nodes that it runs on today, or its pool, `xe9680-h100/frankfurt`, where no node is known."""
+    """The nodes that it runs on today, or its pool, such as `xe9680-h100/frankfurt`, if the node
+    is not known."""
     nodes: tuple[str, ...]
-    """Nodes that it runs on in the first quarter."""
+    """The nodes that it runs on in the first quarter."""
     leaves_pool: bool
-    """Only this has a price: within a pool, units change their node for nothing."""
+    """Only this has a price: within a pool, a unit changes its node for nothing."""
     cost_cents: int
     reason: str
 
 
 class CurrentPlacement(Frozen):
-    """Units that run today: those that stay, are pinned, move or stop."""
+    """What becomes of the units that run today: they stay, are pinned, move or stop."""
 
     units: int
     stopped: int = 0
-    """Of them: those of jobs that are dropped or delayed, or that are short themselves."""
+    """Units that stop because their job is dropped or delayed, or because they are short."""
     pinned: int
-    """Of them: those that may not move."""
+    """Units that may not move."""
     moves: tuple[Move, ...]
     """By job and unit."""
     cost_cents: int
-    """Of all moves."""
+    """The cost of all moves."""
 
 
 class SecondOpinion(Frozen):
@@ -218,32 +223,36 @@ class SecondOpinion(Frozen):
     verdict: Literal["confirmed", "undecided", "unfounded"]
     """`undecided`: its time ended. `unfounded`: it disagrees, and its own answer is wrong."""
     bound_cents: int | None
-    """What no plan costs less than, by its own account; None unless a cost is confirmed."""
+    """The least cost by its own account; None unless a cost is confirmed."""
 
 
 class ShortJob(Frozen):
-    """A job that is dropped or delayed, or short of some of its units."""
+    """A job that gives way: it is dropped, delayed, or short of some of its units."""
 
     name: str
     deployment: str | None
-    """The job derived from it, for which the same holds."""
+    """The job derived from it, which gives way with it."""
     priority: int
     """From 0 to 100; the highest is kept first."""
     outcome: Literal["dropped", "delayed", "short"]
-    """`short` where it is on time; one that is delayed may be short of units, too."""
+    """`short`: on time, but short of units. A delayed job may be short of units, too."""
     delay_quarters: int
-    """0 where it is not delayed."""
+    """0 if it is not delayed."""
     asked: tuple[int, ...]
-    """Units by quarter that the scenario asks for."""
+    """The units that the scenario asks for, by quarter."""
     short: tuple[int, ...] = Field(default=(), exclude_if=operator.not_)
-    """Units by quarter that are not placed though the job is kept; left out where none is."""
+    """The units that are not placed though the job is kept, by quarter; left out if there are
+    none."""
     cause: str
-    """Why it cannot be kept as asked, beside all that is kept."""
+    """Why it cannot be kept as asked beside all that is kept."""
     remedies: tuple[str, ...]
-    """Each by itself would keep it as asked; empty where none was found."""
+    """Each alone would keep the job as asked; empty if none was found."""
 
     def how(self, quarters: Sequence[str]) -> str:
-        """`dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3 to 2027Q4)`."""
+        """Say how it gives way.
+
+        `dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3 to 2027Q4)`.
+        """
         told = ["dropped"] if self.outcome == "dropped" else []
         if self.delay_quarters:
             told.append(f"delayed by {count_of(self.delay_quarters, 'quarter')}")
@@ -252,7 +261,7 @@ class ShortJob(Frozen):
         return " and ".join(told)
 
     def _spans(self, quarters: Sequence[str]) -> Iterator[str]:
-        """`6 of 40 units (2027Q3 to 2027Q4)` for quarters in a row that lack the same."""
+        """Yield `6 of 40 units (2027Q3 to 2027Q4)` for successive quarters that lack the same."""
         due = ((0,) * self.delay_quarters + self.asked)[: len(self.asked)]
         figures = groupby(zip(self.short, due, quarters, strict=True), lambda one: one[:2])
         for (short, units), span in figures:
@@ -263,55 +272,57 @@ class ShortJob(Frozen):
 
 
 class PriorityUse(Frozen):
-    """What came of the jobs of one priority."""
+    """What became of the jobs of one priority."""
 
     priority: int
     jobs: int
-    """Of the scenario; deployments derived from them are not counted."""
+    """Jobs of the scenario, without the deployments derived from them."""
     dropped: int
     delayed: int
     proved: bool
-    """Whether none of these figures can be less with all that comes first kept."""
+    """Whether none of these figures can be less while all that comes first is kept."""
     short: int = Field(default=0, exclude_if=operator.not_)
-    """Jobs that are kept on time, short of some units; left out where none is, as is the next."""
+    """Jobs kept on time but short of units; left out if there are none, like the next."""
     units_short: int = Field(default=0, exclude_if=operator.not_)
-    """Of all that are kept, each once for each quarter in which it is not placed."""
+    """Units of kept jobs that are not placed, counted once for each quarter."""
 
 
 class ProvedStep(Frozen):
-    """A step of the triage that was proved, and what other solvers say of it."""
+    """A proved step of the triage, and what other solvers say of it."""
 
     counted: str
-    """`jobs of priority 50 that are dropped`; empty: the cost of what keeps as much."""
+    """What is minimized, such as `jobs of priority 50 that are dropped`; empty: the cost of what
+    keeps as much."""
     least: int
-    """No plan that keeps what came before has fewer; of the cost: none costs less, cents."""
+    """The least that any plan has that keeps what came before; for the cost, in cents."""
     second_opinions: tuple[SecondOpinion, ...]
 
 
 class Shortage(Frozen):
-    """Who gives way where not everything fits."""
+    """Which jobs give way because not everything fits."""
 
     priorities: tuple[PriorityUse, ...]
-    """The highest first; every priority of a job that asks for something."""
+    """Every priority of a job that asks for something, the highest first."""
     jobs: tuple[ShortJob, ...]
     """By priority, the highest first, then by name."""
     bound_cents: int
-    """No plan that keeps as much costs less, whichever of the equals give way."""
+    """No plan that keeps as much costs less, whichever of equal jobs give way."""
     steps: tuple[ProvedStep, ...] = ()
-    """Where other solvers were asked; that nobody gives way needs no confirmation."""
+    """Recorded if other solvers were asked; that nobody gives way needs no confirmation."""
 
     def ahead_of(self, job: ShortJob) -> tuple[str, ...]:
-        """Jobs that give way, too, and get room that is made before this one does.
+        """Return the jobs that also give way, and that would get new room before this one.
 
-        Fewer are dropped, or short of units, before fewer are delayed, the highest priority first.
+        Fewer dropped jobs or short units come before fewer delays, and high priorities before
+        low ones.
         """
         place = _turn(job)
         return tuple(one.name for one in self.jobs if _turn(one) < place)
 
     def proves(self, cost_cents: int, asked_gap: float) -> bool:
-        """Whether nobody gives way without need, and no other choice of them is cheaper.
+        """Return whether nobody gives way without need, and no other choice is cheaper.
 
-        `asked_gap` is the share of the cost that counts as none.
+        `asked_gap` is the share of the cost that counts as no difference.
         """
         every = all(use.proved for use in self.priorities)
         return every and cost_cents - self.bound_cents <= asked_gap * abs(cost_cents)
@@ -322,47 +333,47 @@ def _turn(job: ShortJob) -> tuple[bool, int, bool]:
 
 
 class QuotaUse(Frozen):
-    """One quota of a team and what its jobs hold of it."""
+    """One quota of a team, and what its jobs hold of it."""
 
     gpu_type: str | None
     """None: all types together."""
     limit_gpus: tuple[int | None, ...]
     """By quarter; None: no limit."""
     gpus: tuple[int | float, ...]
-    """Counted in each quarter, at the hour at which most are held."""
+    """Held at the fullest hour of each quarter."""
 
 
 class TeamUse(Frozen):
-    """What the jobs of one team hold, and what they are charged."""
+    """What the jobs of one team hold, and what the team is charged."""
 
     team: str | None
     """None: jobs without a team."""
     gpus: tuple[int, ...]
-    """Held in each quarter, at the hour at which most are."""
+    """Held at the fullest hour of each quarter."""
     gpu_hours: float
     """GPUs held × hours of the quarters."""
     delivered_gpu_hours: float
-    """Of those: the runs of tuning jobs where their time is known, and all of other jobs."""
+    """Of these, the runs of tuning jobs of known length, and all of other jobs."""
     open_gpu_hours: float
-    """Of those: held by tuning jobs whose run time is not known."""
+    """Of these, what tuning jobs of unknown run time hold."""
     charged_cents: tuple[int, ...]
-    """Share of the net present cost, by quarter of use."""
+    """The share of the net present cost, by quarter of use."""
     cost_cents: int
-    """Their sum."""
+    """The sum of the charges."""
     quotas: tuple[QuotaUse, ...]
-    """All types together first, then by GPU type."""
+    """The quota of all types first, then by GPU type."""
 
 
 class EndpointUse(Frozen):
-    """What a serving job with a load takes in and gives out, and what its GPUs cost."""
+    """The tokens of a serving job with a load, and the cost of its GPUs."""
 
     job: str
     million_tokens: tuple[float, ...]
-    """Of prompts and answers in each quarter, at its mean traffic."""
+    """Prompt and answer tokens of each quarter, at mean traffic."""
     full_million_tokens: tuple[float, ...]
-    """The same if all day as much arrived as its replicas are planned to take."""
+    """The same if as much arrived all day as its replicas are planned to take."""
     cost_cents: tuple[int, ...]
-    """Net present cost of the GPUs that it holds in each quarter, idle ones not counted."""
+    """The net present cost of the GPUs that it holds in each quarter, without idle ones."""
 
 
 class ApiUse(Frozen):
@@ -373,37 +384,40 @@ class ApiUse(Frozen):
     illustrative: bool
     """Whether its prices name no contract."""
     million_tokens: tuple[float, ...]
-    """Of prompts and answers in each quarter, at mean traffic."""
+    """Prompt and answer tokens of each quarter, at mean traffic."""
     cents: tuple[int, ...]
-    """In each quarter, not discounted."""
+    """By quarter, not discounted."""
     present_cents: int
-    """Net present cost."""
+    """The net present cost."""
 
 
 class ApiComparison(Frozen):
-    """A job on GPUs beside an API that serves its model, over the horizon."""
+    """A job on GPUs compared with an API that serves its model, over the horizon."""
 
     job: str
     api: str
     allowed: bool
-    """Whether the job may be on APIs."""
+    """Whether the job may use APIs."""
     gpus_cents: int
-    """Net present cost of the GPUs that it holds, idle ones not counted."""
+    """The net present cost of the GPUs that it holds, without idle ones."""
     api_cents: int
-    """What its tokens would cost there, likewise."""
+    """The net present cost of its tokens at the API."""
 
 
 class Chargeback(Frozen):
-    """The net present cost shared among the teams by the GPUs that they hold; adds up exactly."""
+    """The net present cost, shared among the teams by the GPUs that they hold.
+
+    It adds up exactly.
+    """
 
     idle: Literal["separate", "spread"]
-    """Whether what nobody holds stands by itself or is charged to the teams that use the pool."""
+    """Whether idle cost stands by itself or is charged to the teams that use the pool."""
     teams: tuple[TeamUse, ...]
     """By name; jobs without a team last."""
     idle_gpu_hours: float
     """In service and held by no job, spare nodes included."""
     idle_cents: tuple[int, ...]
-    """Cost of what nobody holds and nobody is charged, by quarter."""
+    """The cost that nobody is charged, by quarter."""
 
 
 class Proof(Frozen):
@@ -411,7 +425,7 @@ class Proof(Frozen):
 
     status: Literal["proved", "not proved"]
     cost_cents: int
-    """Net present cost over the horizon: the minimized figure."""
+    """The net present cost over the horizon, which is minimized."""
     bound_cents: int
     """No plan for these inputs costs less."""
     gap: float
@@ -419,15 +433,16 @@ class Proof(Frozen):
     asked_gap: float
     method: str
     checks: tuple[str, ...]
-    """What the independent check confirmed, a sentence each."""
+    """What the independent check confirmed, one sentence each."""
     bound_terms: tuple[tuple[str, int], ...]
-    """The bound, term by term, cents, adding up exactly: `job price tags` first, then the rest."""
+    """The terms of the bound in cents, which add up exactly: `job price tags` first, then the
+    rest."""
     second_opinions: tuple[SecondOpinion, ...] = ()
-    """Of other solvers, where they were asked (`planner plan --crosscheck`)."""
+    """Opinions of other solvers, if they were asked (`planner plan --crosscheck`)."""
 
 
 class Acquisition(Frozen):
-    """One line of what to buy or rent, entering service in one quarter."""
+    """One line of what to buy or rent, which enters service in one quarter."""
 
     offer: str
     kind: OfferKind
@@ -437,41 +452,41 @@ class Acquisition(Frozen):
     gpus_per_node: int
     site: str
     quarter: str
-    """Buy: in service from this quarter. Rent: for this quarter. Reserve: for a term from it."""
+    """Buy: in service from this quarter on. Rent: for this quarter. Reserve: for a term from it."""
     count: int
-    """Nodes; by the hour or by the week: hours or terms of nodes, all of them together."""
+    """Nodes; by the hour or week: the hours or terms of all nodes together."""
     unit_price_cents: int
-    """Buy: one node. Rent and reserve: one node for a quarter. By the hour or by the week: one node
-    for `step_hours`. Not discounted."""
+    """Buy: one node. Rent and reserve: one node for a quarter. By the hour or week: one node for
+    `step_hours`. Not discounted."""
     total_cents: int
-    """What all of them cost, within the horizon."""
+    """What all of them cost within the horizon."""
     price_text: str
     price_origin: str
     price_date: str | None
     illustrative: bool
     lead_time_weeks: int
     order_by: str
-    """ISO date."""
+    """The last day to order, as an ISO date."""
     term_quarters: int | None = None
-    """Reserve: quarters that each node is held."""
+    """Reserve: the quarters for which each node is held."""
     step_hours: int | None = None
-    """By the hour or by the week: hours that are paid as one; None: nodes are had for quarters."""
+    """By the hour or week: the hours that are paid as one; None: nodes are had for quarters."""
     committed_cents: int = 0
-    """Reserve: what is still to be paid after the horizon; no part of any cost line."""
+    """Reserve: what remains to be paid after the horizon; it is in no cost line."""
     sites: tuple[str, ...] = ()
     """All sites that share the offer; empty: it is for this one alone."""
     maximum: int | None = None
-    """Nodes of the offer at any one time, at all sites; None: no limit."""
+    """The most nodes of the offer at any time, at all sites; None: no limit."""
     end_of_sale: str | None = None
-    """ISO date: last day of an order; None: there is none."""
+    """The last day of an order, as an ISO date; None: there is none."""
 
 
 class NodeRelease(Frozen):
-    """Owned nodes that are let go together: sold, or switched off for one quarter."""
+    """Owned nodes that are released together: sold, or switched off for one quarter."""
 
     action: Literal["sell", "switch off"]
     entry: str
-    """Name of the fleet entry."""
+    """The name of the fleet entry."""
     node_type: str
     product: str
     gpu_type: str
@@ -485,17 +500,17 @@ class NodeRelease(Frozen):
     total_cents: int = 0
     """What all of them bring."""
     saved_cents: int
-    """What they do not cost within the horizon: energy, support and all else that is paid for nodes
-    that are there; of those switched off, energy, and support where the contract says so. Not
-    discounted."""
+    """What they no longer cost within the horizon, not discounted: energy, support and
+    everything else that is paid for present nodes. For nodes switched off: energy, and support
+    if the contract says so."""
     given_up_cents: int = 0
     """Sell: what they would have brought right after the horizon."""
     present_cents: int
-    """By how much all that lowers the net present cost, against keeping these nodes."""
+    """How much all this lowers the net present cost, compared with keeping these nodes."""
     price_text: str = ""
     """Sell: how the price is stated."""
     quote: str | None = None
-    """Offer of the buyer; None: the price is illustrative."""
+    """The buyer's offer; None: the price is illustrative."""
 
 
 class Alternative(Frozen):
@@ -503,9 +518,9 @@ class Alternative(Frozen):
 
     gpu_type: str
     way: str
-    """Of a candidate: the GPU type, and the part or the count where there are several of it."""
+    """The way of a candidate: the GPU type, with the part or the count if it has several."""
     extra_cents: int | None
-    """None: no node of this GPU type holds a unit, or not enough of them can be had."""
+    """None: no node of this GPU type holds a unit, or there are not enough of them."""
     reason: str
 
 
@@ -518,30 +533,30 @@ class PlannedJob(Frozen):
     derived_by: str | None
     team: str | None
     owner: IfStated[str] = None
-    """Who answers for it; here and below as stated, None too of a derived job."""
+    """Who answers for it. This and the next fields are as stated, and None for a derived job."""
     benefit: IfStated[str] = None
     if_not_met: IfStated[str] = None
     sites: tuple[str, ...] = ()
-    """Sites at which it may run; empty: any."""
+    """The sites at which it may run; empty: any."""
     sizing: str
-    """Key of `Plan.sizings`."""
+    """The key of its sizing in `Plan.sizings`."""
     units: tuple[int, ...]
-    """Units placed in each quarter; fewer than asked for only as `Plan.shortage` says, and by those
-    on APIs."""
+    """The units placed in each quarter: those asked for, less what `Plan.shortage` lists and
+    what runs on APIs."""
     on_apis: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """By API: units in each quarter whose requests it answers."""
+    """For each API, the units whose requests it answers in each quarter."""
     runs: int = 1
-    """Of each unit in each of its quarters; more than one only of tuning jobs."""
+    """The runs of each unit in each of its quarters; more than one only for tuning jobs."""
     gpu_types: tuple[tuple[str, int], ...]
-    """GPU type and the number of units that keep it, most first."""
+    """The GPU types, each with the number of units that keep it, most first."""
     ways: tuple[tuple[str, int], ...]
-    """Way of a candidate of its sizing, and the number of units that keep it, most first."""
+    """The ways of candidates, each with the number of units that keep it, most first."""
     replicas: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Where GPU types share its traffic: by way in the order of `ways`, units in each quarter."""
+    """If GPU types share its traffic: the units of each of the `ways` in each quarter."""
     tag_cents: int
-    """What this job adds to the bound over the horizon: the price tag from the duals."""
+    """What this job adds to the bound over the horizon: its price tag from the duals."""
     alternatives: tuple[Alternative, ...]
-    """Candidates whose GPU type is owned or offered, the chosen one with 0."""
+    """The candidates whose GPU type is owned or offered; the chosen one adds 0."""
 
 
 CostName = Literal[
@@ -563,81 +578,80 @@ CostName = Literal[
 
 
 class SiteUse(Frozen):
-    """A site of the scenario: what it allows, and what stands there by quarter."""
+    """What a site of the scenario allows, and what stands there by quarter."""
 
     site: str
     cooling: tuple[str, ...]
-    """Empty where the scenario does not say."""
+    """Empty if the scenario does not say."""
     labels: tuple[str, ...]
     nodes: tuple[int, ...]
     """In service."""
     taken: dict[str, tuple[int, ...] | None]
-    """Of what a site can limit, such as `power_w`, by all nodes in service; None where the catalog
-    lacks the figure of one of them."""
+    """What all nodes in service take of each need, such as `power_w`; None if the catalog lacks
+    a figure."""
     allowed: dict[str, tuple[int | None, ...]]
-    """Of what this site limits."""
+    """What this site allows of each need that it limits."""
     racks: int | None
     """None: the scenario states no racks."""
     racks_used: tuple[int, ...]
     units_per_rack: int | None
     power_per_rack_w: int | None
     spare_nodes: int | dict[str, SpareGroup]
-    """Kept empty in each pool of the site that runs a job, or groups of node types that share
-    them."""
+    """Kept empty in each pool in use of the site, or by groups of node types that share them."""
 
 
 class SpareCost(Frozen):
-    """What all spare nodes together add to the cost: the plan against the best one without any."""
+    """What all spare nodes together cost: the plan against the best one without any."""
 
     cents: int | None
-    """Net present cost; None where one of the two plans is not proved."""
+    """The net present cost; None if one of the two plans is not proved."""
 
 
 OtherPlan = Literal["proved", "not proved", "no other plan"]
 
 
 class HourlyUse(Frozen):
-    """What the plan has of an offer by the hour or by the week, and what it turns on."""
+    """What the plan uses of an offer by the hour or week, and what decides about it."""
 
     offer: str
     gpu_hours: int
     """Paid over the horizon."""
     jobs: tuple[str, ...]
-    """Whose runs are there."""
+    """The jobs whose runs are there."""
     present_cents: int
-    """Net present cost."""
+    """The net present cost."""
     without: OtherPlan
-    """Whether the best plan without the offer is proved, or there is none."""
+    """Whether the best plan without the offer is proved, open, or does not exist."""
     turns_at: float | None
-    """Multiple of its price from which that one is cheaper than this; None unless proved."""
+    """The multiple of its price above which a plan without it is cheaper; None unless proved."""
 
 
 class PartitionSaving(Frozen):
-    """What partitions and shares of GPUs save: the plan against the best one on whole GPUs."""
+    """What parts of GPUs save: the plan against the best one on whole GPUs."""
 
     outcome: OtherPlan
-    """Whether both plans are proved, or there is no plan on whole GPUs at all."""
+    """Whether both plans are proved, or no plan on whole GPUs exists."""
     cents: int | None
-    """Net present cost; None unless proved."""
+    """The net present cost; None unless proved."""
 
 
 class NearMiss(Frozen):
-    """A small change of what is asked for with which the best plan costs far less; proved."""
+    """A small change of the demand with which the best plan costs far less; proved."""
 
     job: str
     units: int
-    """Fewer of it in every quarter; 0 where the traffic or the latency changes."""
+    """Units fewer in every quarter; 0 if the traffic or the latency changes."""
     share: float
-    """The same of all of its units; or by how much less traffic arrives in every quarter, or by how
-    much longer users may wait."""
+    """The change as a share: of its units, of the traffic in every quarter, or of the time that
+    users wait."""
     latency_ms: tuple[tuple[str, float], ...] = ()
-    """Targets after the change, by key; empty where units or traffic change."""
+    """The targets after the change, by key; empty if units or traffic change."""
     gpus: int = 0
-    """That it holds less in the fullest quarter of the pool; 0 where the latency changes."""
+    """GPUs fewer in the pool's fullest quarter; 0 if the latency changes."""
     node_type: str = ""
     site: str = ""
     saved_cents: int
-    """Net present cost."""
+    """The net present cost."""
 
 
 class CostLine(Frozen):
@@ -648,14 +662,14 @@ class CostLine(Frozen):
     total_cents: int
     present_cents: int
     explanation: str
-    """The sum in words, with its parameters."""
+    """The formula in words, with its parameters."""
 
 
 class BudgetUse(Frozen):
-    """One budget and what the plan spends of it, not discounted."""
+    """One budget, and what the plan spends of it, not discounted."""
 
     spend: Literal["capex", "opex", "spending"]
-    """Purchases; all else that is paid; both."""
+    """Purchases; everything else that is paid; or both."""
     quarter: str | None
     """None: over the whole horizon."""
     limit_cents: int
@@ -663,28 +677,28 @@ class BudgetUse(Frozen):
 
 
 class BreakEven(Frozen):
-    """A purchase beside renting the same nodes by the hour, to the end of the horizon."""
+    """A purchase compared with renting the same nodes by the hour, to the end of the horizon."""
 
     offer: str
     rent: str
     """The cheapest offer to rent this node type."""
     node_type: str
     quarter: str
-    """Of entry into service."""
+    """The quarter of entry into service."""
     nodes: int
-    """Of the order, by which its price goes."""
+    """The nodes of the order, which decide its price."""
     buy_cents: int
-    """Net present cost of one bought node."""
+    """The net present cost of one bought node."""
     rent_cents: int
-    """The same of one node rented for every hour of these quarters."""
+    """The net present cost of one node rented for every hour of these quarters."""
     buy_price_cents: int = 0
-    """Of `buy_cents`, what moves with the price: purchase, support and residual value."""
+    """The part of `buy_cents` that moves with the price: purchase, support and residual value."""
     rent_price_cents: int = 0
-    """Of `rent_cents`, likewise: the rent."""
+    """The part of `rent_cents` that moves with the price: the rent."""
     hours: int
-    """Hours of use a quarter, rounded up, from which buying is cheaper."""
+    """The hours of use a quarter, rounded up, from which buying is cheaper."""
     quarter_hours: int
-    """All hours of a quarter; where `hours` is more, renting is cheaper at any use."""
+    """All hours of a quarter; if `hours` is more, renting is cheaper at any use."""
 
 
 class Note(Frozen):
@@ -692,11 +706,11 @@ class Note(Frozen):
 
     text: str
     origin: str
-    """Rule id, file, job or setting that it comes from."""
+    """The rule id, file, job or setting that it comes from."""
 
 
 class RuleUse(Frozen):
-    """A rule that spoke, with its source."""
+    """A rule that was applied, with its source."""
 
     id: str
     title: str
@@ -704,7 +718,7 @@ class RuleUse(Frozen):
     sources: tuple[str, ...]
     errata: tuple[str, ...]
     used: int
-    """Jobs that it sized or rejected."""
+    """The jobs that it sized or rejected."""
 
 
 class SettingUse(Frozen):
@@ -716,11 +730,11 @@ class SettingUse(Frozen):
     origin: str
     """`scenario` or `rule <id>`."""
     assumed: bool
-    """Whether the scenario is silent and a policy rule spoke."""
+    """Whether the scenario is silent, so that a policy rule decided."""
 
 
 class NodeFacts(Frozen):
-    """What the catalog, or the scenario itself, says of one node type for a facility."""
+    """What the catalog, or the scenario itself, says of a node type for a facility."""
 
     node_type: str
     vendor: str
@@ -728,36 +742,36 @@ class NodeFacts(Frozen):
     gpu_type: str
     gpus: int
     takes: dict[str, int]
-    """Of what a site can limit, such as `power_w` by the nameplate, and `mean_power_w`, the mean
-    draw under load, W; without those that the catalog does not say."""
+    """What a node takes of each need that a site can limit, such as `power_w` by the nameplate,
+    and `mean_power_w`, the mean draw under load in W; unknown needs are left out."""
     cooling: str | None
-    """None where the catalog does not say."""
+    """None if the catalog does not say."""
     sources: tuple[str, ...]
     """One for each figure."""
     estimated: tuple[str, ...] = ()
-    """Figures that nobody published: keys of the catalog, such as `max_power_kw`."""
+    """Figures that nobody published, as keys of the catalog, such as `max_power_kw`."""
     kubernetes_resource: str = ""
-    """What a cluster calls one of its GPUs: `nvidia.com/gpu`."""
+    """The name of one of its GPUs in a cluster, such as `nvidia.com/gpu`."""
 
 
 class Provenance(Frozen):
-    """What this plan was made from and by."""
+    """What this plan was made from, and by what."""
 
     planner_version: str
     solver: str
-    """`HiGHS 1.15.1 through PuLP 3.3.2`."""
+    """Such as `HiGHS 1.15.1 through PuLP 3.3.2`."""
     files: tuple[tuple[str, str, str], ...]
-    """Role, path, sha256."""
+    """The role, path and sha256 of each file."""
     options: Options = Options()
     time_limit_s: float = 60.0
-    """Seconds of work after which the search was to end."""
+    """The seconds of work after which the search was to end."""
     guard_ended: bool = False
-    """Whether the clock ended it before that: another run may find another plan."""
+    """Whether the clock ended it before that, so that another run may find another plan."""
     crosscheck: bool = False
     """Whether other solvers were asked for the bound."""
 
     def path_of(self, role: str) -> Path | None:
-        """The file of a role, such as `scenario`, as it was named; None where there is none."""
+        """Return the file of a role, such as `scenario`, as it was named; None if there is none."""
         return next((Path(path) for of, path, _ in self.files if of == role), None)
 
 
@@ -772,71 +786,71 @@ class Plan(Frozen):
     benefit: IfStated[str] = None
     if_not_met: IfStated[str] = None
     optimism_bias: IfStated[float] = None
-    """Share by which purchases tend to turn out dearer; in no cost of the plan."""
+    """The share by which purchases tend to turn out dearer; it is in no cost of the plan."""
     as_of: str
-    """ISO date: the earliest day of an order."""
+    """The earliest day of an order, as an ISO date."""
     quarters: tuple[str, ...]
     changes: tuple[AppliedChange, ...] = ()
     """What overrides and `--set` changed in the scenario, in order."""
     proof: Proof
     acquisitions: tuple[Acquisition, ...]
     releases: tuple[NodeRelease, ...] = Field(default=(), exclude_if=operator.not_)
-    """Owned nodes that are let go, by quarter; sold before switched off."""
+    """Owned nodes that are released, by quarter, sold before switched off."""
     nodes: tuple[Node, ...]
     placements: tuple[tuple[NodeUse, ...], ...]
-    """By quarter."""
+    """One entry for each quarter."""
     moves: tuple[int, ...]
-    """Units that change node when this quarter begins, replica by replica; 0 for the first."""
+    """The replicas that change node when each quarter begins; 0 for the first."""
     current: CurrentPlacement | None = None
-    """What becomes of the units that run today; None where the scenario lists none."""
+    """What becomes of the units that run today; None if the scenario lists none."""
     jobs: tuple[PlannedJob, ...]
     """As kept: a job that is dropped has no unit in any quarter."""
     shortage: Shortage | None = None
-    """None where every job is kept as asked."""
+    """None if every job is kept as asked."""
     sizings: dict[str, Sizing]
     pools: tuple[PoolUse, ...]
     sites: tuple[SiteUse, ...] = ()
-    """Empty where the scenario lists none."""
+    """Empty if the scenario lists none."""
     growth_reserve: tuple[tuple[str, float], ...] = ()
-    """GPU type and the share of its GPUs in service that is kept free."""
+    """The GPU types, each with the share of its GPUs in service that is kept free."""
     spare_cost: SpareCost | None = None
-    """None where no spare nodes are asked for."""
+    """None if no spare nodes are asked for."""
     partition_saving: PartitionSaving | None = None
-    """None where no unit takes a part of a GPU."""
+    """None if no unit takes a part of a GPU."""
     utilization_cents: int | None = None
-    """What it costs that runs make progress in a share of their hours alone, against the best plan
-    where they do in all; None where nothing runs by the hour or that is not proved."""
+    """What it costs that runs make progress in only a share of their hours, against the best
+    plan in which they do in all; None if nothing runs by the hour or if that is not proved."""
     hourly: tuple[HourlyUse, ...] = ()
-    """By offer; empty where no node comes and goes within a quarter."""
+    """By offer; empty if no node is had for hours or weeks."""
     near_misses: tuple[NearMiss, ...] = ()
     costs: tuple[CostLine, ...]
     budgets: tuple[BudgetUse, ...] = ()
     break_evens: tuple[BreakEven, ...] = ()
     chargeback: Chargeback | None = None
-    """None where the scenario names no team."""
+    """None if the scenario names no team."""
     endpoints: tuple[EndpointUse, ...] = ()
-    """Serving jobs with a load, in the order of `jobs`, as far as they are on GPUs."""
+    """Serving jobs with a load that are on GPUs, in the order of `jobs`."""
     apis: tuple[ApiUse, ...] = ()
     """Jobs on APIs, in the order of `jobs`."""
     api_comparisons: tuple[ApiComparison, ...] = ()
-    """Jobs on GPUs whose model some API of the scenario serves, in the order of `jobs`."""
+    """Jobs on GPUs whose model an API of the scenario serves, in the order of `jobs`."""
     api_saving_cents: int | None = None
-    """What all APIs together save, against the best plan without them; None where no unit is on
-    one, or not both plans are proved."""
+    """What all APIs together save, against the best plan without them; None if no unit is on
+    one, or if a plan is not proved."""
     storage_mb: tuple[int, ...]
-    """Storage for tuned assets that exist by the end of each quarter."""
+    """The storage for tuned assets at the end of each quarter."""
     warnings: tuple[Note, ...]
     assumptions: tuple[Note, ...]
     rules: tuple[RuleUse, ...]
     settings: tuple[SettingUse, ...]
     node_types: tuple[NodeFacts, ...]
-    """Of the nodes of this plan, by id."""
+    """The node types of this plan, by id."""
     provenance: Provenance
     question: str
-    """The whole scenario as YAML, in an order of its own."""
+    """The whole scenario as YAML, in a canonical order."""
 
     def quarters_by_way(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """By job of which some unit changes its GPU type: way -> quarters in which units run so."""
+        """For each job with a unit that changes its GPU type: way -> quarters in that way."""
         asked = {job.name: job.asked for job in (self.shortage.jobs if self.shortage else ())}
         changing = {
             job.name

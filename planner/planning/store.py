@@ -1,7 +1,7 @@
-"""A plan as a file: complete, versioned, the same bytes for the same plan; and read again.
+"""A plan as a file: complete, versioned, and the same bytes for the same plan.
 
-It is checked against the inputs that it was made from before anything is made of it, and may say
-what runs today for another.
+Before anything is made of a saved plan, it is checked against the inputs that it was made from.
+A saved plan may also say what runs today for another.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from planner.inputs.settled import Inputs
 from planner.planning.plan import FORMAT, Node, Plan, Provenance
 from planner.planning.verify import verify
 from planner.planning.words import some_of
-from planner.sizing.candidate import DerivationStep
+from planner.sizing import DerivationStep
 from planner.sizing.sizers import Sizers
 
 _STEPS = TypeAdapter(tuple[DerivationStep, ...])
 _DEPTH = {"placements": 3, "sizings": 4}
-"""How many levels stand on lines of their own; two where nothing is said."""
+"""How many levels of each part stand on lines of their own; by default two."""
 
 _WRITES = "`planner plan SCENARIO --out DIR` writes"
 _AGAIN = "make the plan again with this version of the planner"
 
 
 def dumps(plan: Plan) -> str:
-    """Write a plan as JSON: one line per job, node or step, keys in the model's order.
+    """Write a plan as JSON: one line per job, node or step, with keys in the model's order.
 
-    `provenance.digest` seals it: the sha256 of all else, by which `loads` knows an edited file.
-    Each step of a sum stands once, in `steps`; a `trace` lists their numbers.
+    `provenance.digest` seals the file: it is the sha256 of everything else, by which `loads`
+    detects an edited file. Each step of a derivation is stored once, in `steps`; a `trace` lists
+    their numbers.
 
-    Raises CheckError where reading gave another plan than this one, which was checked: every
-    command that reads the file would refuse it.
+    Raises CheckError if reading the text back gives another plan than the one that was checked.
     """
     numbers: dict[DerivationStep, int] = {}
     written, steps = plan.model_dump_json(context={"steps": numbers}), tuple(numbers)
@@ -63,29 +63,29 @@ def dumps(plan: Plan) -> str:
 
 
 def _sealed(document: dict[str, Any]) -> str:
-    """The text of a plan as plain data, with its digest."""
+    """Return the plan as plain data with its digest."""
     document["provenance"]["digest"] = digest_of(document)
     parts = (f' "{key}": {_text(value, _DEPTH.get(key, 2), 1)}' for key, value in document.items())
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def digest_of(document: dict[str, Any]) -> str:
-    """The digest that seals a document: that of its content, whatever its spacing."""
+    """Return the digest that seals a document: that of its content, whatever its spacing."""
     return sha256_of(_content(document))
 
 
 def sha256_of(text: str) -> str:
-    """Of a text, in hexadecimal digits."""
+    """Return the sha256 of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _content(document: dict[str, Any] | list[Any]) -> str:
-    """What is sealed: compact JSON in ASCII, so that line ends and spacing do not matter."""
+    """Return what is sealed: compact ASCII JSON, so that line ends and spacing do not matter."""
     return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 
 def _text(value: Any, depth: int, indent: int) -> str:  # noqa: ANN401 - whatever JSON can hold
-    """JSON with `depth` levels opened up and the rest compact."""
+    """Return JSON with `depth` levels opened up and the rest compact."""
     if depth <= 1 or not value or not isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     margin = " " * (indent + 1)
@@ -104,7 +104,7 @@ def loads(text: str, shown_as: str) -> Plan:
     """Read a plan that was written by `dumps`.
 
     Raises InputError, naming the file, for broken JSON, another major format, missing parts, and
-    where a hand has changed anything since.
+    edits by hand.
     """
     try:
         document = json.loads(
@@ -132,9 +132,9 @@ def loads(text: str, shown_as: str) -> Plan:
 
 
 def each_once(shown_as: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """What makes an object of JSON out of its keys and values, and refuses a key that is twice.
+    """Build a JSON object from its pairs, and refuse a key that stands twice.
 
-    Readers of JSON differ in which of the two counts, so a file could tell each another story.
+    Readers of JSON differ in which of the two counts, so the file could mean different things.
     """
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _require_format(document: object, shown_as: str) -> None:
 
 
 def _require_seal(document: dict[str, Any], shown_as: str) -> None:
-    """Take the digest off; raises InputError where the content is not what it sealed."""
+    """Remove the digest. Raises InputError if the content is not what it sealed."""
     made_by = document.get("provenance")
     digest = made_by.pop("digest", None) if isinstance(made_by, dict) else None
     if digest is None:
@@ -185,39 +185,39 @@ def _require_seal(document: dict[str, Any], shown_as: str) -> None:
 
 
 _NAMED = 8
-"""Files that a sentence names."""
+"""The most files that a sentence names."""
 _UNSOUND = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError),
     *(RuntimeError, StopIteration, TypeError, ValueError),
 )
-"""What code meets in a plan whose parts do not fit each other."""
+"""The errors that code meets in a plan whose parts do not fit each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A plan as it was saved, and what of its inputs is still there."""
+    """A saved plan, and what is still there of its inputs."""
 
     label: str
     plan: Plan
     question: YamlDocument
     """The whole scenario as plain data."""
     inputs: Inputs | None
-    """Those that it was made from; None where they are not all as they were."""
+    """The inputs that it was made from; None unless all are as they were."""
     missing: str | None = None
-    """Why the plan cannot be made again, or checked; None where it can."""
+    """Why the plan cannot be made or checked again; None if it can."""
     changed: tuple[str, ...] = ()
     """Files that differ from those that it was made from."""
     gone: tuple[str, ...] = ()
-    """Files that are not there any more, seen from here."""
+    """Files that no longer exist, seen from the current folder."""
     asked: Question | None = None
     """The same question, of which variants can be planned."""
     sizers: Sizers = field(default_factory=Sizers)
-    """They have its jobs, once it is checked."""
+    """They hold its sized jobs, once it is checked."""
 
     def stale_inputs(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
-        """What is not as it was when the plan was made, a sentence each.
+        """One sentence for each input that has changed since the plan was made.
 
-        What is `gone` depends on the current folder, and so is left out of files.
+        What is `gone` depends on the current folder, so it is left out of files.
         """
         said = []
         for names, verbs in ((self.changed, _CHANGED), (self.gone if gone else (), _GONE)):
@@ -235,10 +235,10 @@ _GONE = ("is no longer where it was when", "are no longer where they were when")
 def read_saved(
     text: str, label: str, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
 ) -> Saved:
-    """Read a plan.json and its inputs, unchecked.
+    """Read a plan.json and its inputs, without checking it.
 
-    The files are looked for from the current folder, where the plan records them; `catalog` and
-    `rules` name those of one's own where they have moved. Raises InputError for what is no plan.
+    The files are looked for where the plan records them, from the current folder; `catalog` and
+    `rules` name the user's own files if they have moved. Raises InputError for what is no plan.
     """
     plan = loads(text, label)
     made_from = plan.provenance
@@ -267,7 +267,7 @@ def read_saved(
 
 
 def scenario_of(made_from: Provenance) -> Path:
-    """The file that a plan was made from, as it was named."""
+    """Return the file that a plan was made from, as it was named."""
     return made_from.path_of("scenario") or Path()
 
 
@@ -278,7 +278,7 @@ def _unreadable(label: str, error: InputError) -> str:
 
 
 def _other_facts(made_from: Provenance, present: Inputs) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Files that a scenario uses that have changed or are new, and those that are gone."""
+    """Return the scenario's files that have changed or are new, and those that are gone."""
     now = {(file.role, file.path): file.sha256 for file in present.files if file.role in USED}
     then = {(role, path): digest for role, path, digest in made_from.files if role in USED}
     changed = {path for (role, path), digest in now.items() if then.get((role, path)) != digest}
@@ -286,9 +286,10 @@ def _other_facts(made_from: Provenance, present: Inputs) -> tuple[tuple[str, ...
 
 
 def _origins(made_from: Provenance) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Files of the question, and an earlier plan that it took over, that have changed or are gone.
+    """Return the files of the question that have changed or are gone.
 
-    What a base was is not asked where the file that extends it cannot be read.
+    These include an earlier plan that it took over. A base is skipped if the file that extends
+    it cannot be read.
     """
     scenario, now = scenario_of(made_from), dict[str, str]()
     if scenario.is_file():
@@ -310,9 +311,9 @@ def _origins(made_from: Provenance) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def checked(saved: Saved) -> Saved:
-    """The same, passed by the independent check where its inputs are all there.
+    """Return the saved plan after the independent check, if its inputs are all there.
 
-    Raises CheckError where anything disagrees.
+    Raises CheckError if anything disagrees.
     """
     try:
         with sound(saved.label):
@@ -325,7 +326,7 @@ def checked(saved: Saved) -> Saved:
 
 @contextmanager
 def sound(label: str) -> Iterator[None]:
-    """Work with a plan whose parts may not fit each other; raises CheckError where they do not."""
+    """Call a function on a plan whose parts may not fit; raises CheckError if they do not."""
     try:
         yield
     except _UNSOUND as error:
@@ -336,17 +337,16 @@ def sound(label: str) -> Iterator[None]:
 def carried_over(
     inputs: Inputs, text: str, path: Path, warn: Callable[[str], None] = lambda _: None
 ) -> Inputs:
-    """The same question, where units run today as an earlier plan has them before the horizon.
+    """Return the question with the units running today as an earlier plan has them.
 
-    `text` is that plan's plan.json, read from `path`. What counts is its quarter before the first
-    one of the horizon. Jobs that the scenario no longer has, and units beyond those that it has in
-    its first quarter, have ended, and so have runs of some hours. A node that it does not own, such
-    as a rented one, counts by its pool alone. `warn` is told what of the inputs of that plan is not
-    as it was.
+    `text` is the earlier plan.json, read from `path`. What counts is its quarter before the first
+    one of this horizon. Jobs that the scenario no longer has, units beyond those of its first
+    quarter, and runs of some hours have ended. Nodes that the scenario does not own, such as rented
+    ones, count by their pool. `warn` is called with each input of that plan that has changed.
 
-    Raises CheckError where that plan does not pass its check, InputError for a file that is no
-    plan, one without that quarter, a scenario that says itself what runs, and units that are pinned
-    where they may not stay.
+    Raises CheckError if that plan fails its check, and InputError for a file that is no plan, a
+    plan without that quarter, a scenario that states what runs itself, and pinned units that may
+    not stay.
     """
     shown_as = str(path)
     saved = checked(read_saved(text, shown_as))
@@ -371,7 +371,7 @@ def carried_over(
 
 
 def _require_fitting(scenario: ResolvedScenario, earlier: Plan, label: str, shown_as: str) -> None:
-    """Raise InputError where an earlier plan cannot say what runs before the horizon."""
+    """Raise InputError if an earlier plan cannot say what runs before the horizon."""
     if scenario.running:
         message = "the scenario says itself what runs today"
         hint = "leave out either `running:` or `--from`"
@@ -385,7 +385,7 @@ def _require_fitting(scenario: ResolvedScenario, earlier: Plan, label: str, show
 
 
 def _with_running(question: str, running: tuple[Running, ...], shown_as: str) -> str:
-    """The question with the entries as they would stand in it, so that the plan records them."""
+    """Return the question with these entries, so that the plan records them."""
     if not running:
         return question
     silent = question.replace("\nrunning: []\n", "\n")
@@ -397,9 +397,9 @@ def _with_running(question: str, running: tuple[Running, ...], shown_as: str) ->
 
 
 def _entries(scenario: ResolvedScenario, earlier: Plan, quarter: int) -> Iterator[Running]:
-    """One for each sequence of units of a job that are on the same nodes.
+    """Return one entry for each sequence of a job's units on the same nodes.
 
-    What has run for some hours is over; of a pinned job the first run of each unit says where.
+    Runs of some hours are over; for a pinned job, the first run of each unit counts.
     """
     nodes = {node.id: node for node in earlier.nodes}
     held: dict[str, dict[int, list[Node]]] = defaultdict(lambda: defaultdict(list))

@@ -1,4 +1,4 @@
-"""Triage: which jobs are kept where not all fit, and what it would take to keep the others."""
+"""Decides which jobs are kept if not all fit, and what it would take to keep the others."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from planner.sizing.candidate import SizedJob
 
 _NAMED = 6
 _TIME_S = 10.0
-"""For all remedies of one job."""
+"""Seconds of work for all remedies of one job."""
 _UNKNOWN = "what keeps it from fitting could not be told within the time"
 _FITS = "it would fit, but the triage ended at its time limit before that was found"
 
 Jobs = tuple[SizedJob, ...]
 Unfit = Mapping[str, tuple[str, tuple[str, ...]]]
-"""Jobs of the scenario that no node in play can run: why, and what would give each one that can."""
+"""Jobs of the scenario that no node in play can run: why, and what would help each."""
 
 
 def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
-    """The jobs of the scenario that these are, or are derived from."""
+    """Return the jobs of the scenario that these are, or are derived from."""
     return frozenset(job.root for job in jobs)
 
 
 def give_way(
     request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool
 ) -> tuple[Jobs, Shortage, NodeCounts]:
-    """The jobs as they are kept, with those named and explained that are dropped, delayed or short.
+    """Return the jobs as they are kept, with the ones that give way named and explained.
 
-    Last come nodes by supply and quarter of entry on which the kept jobs are known to run.
-    Each step of the triage, and all remedies together, have a share of the time; whoever asks for
-    no explanation gets none. With `crosscheck` each proved step is put to other solvers, each
-    within the same time. Raises InfeasibleError where the required jobs alone do not fit,
-    DisagreementError where another solver refutes a step, or that.
+    The last item is the nodes, by supply and entry quarter, on which the kept jobs are known to
+    run. Each step of the triage, and all remedies together, have a share of the time; callers
+    that want no explanation get none. With `crosscheck`, each proved step is put to other
+    solvers for as long. Raises InfeasibleError if the required jobs alone do not fit, and
+    DisagreementError if another solver refutes that or a step.
     """
     inputs, time_limit_s, progress = request.inputs, request.time_limit_s, request.progress
     fit = tuple(job for job in jobs if job.root not in unfit)
@@ -95,7 +95,7 @@ def _as_kept(job: SizedJob, found: Triage) -> SizedJob:
 
 
 def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> InfeasibleError:
-    """Why the required jobs do not fit, as if there were no others."""
+    """Explain why the required jobs do not fit, as if there were no others."""
     stated = inputs.scenario.jobs
     required = tuple(job for job in jobs if stated[job.root].required)
     names = some_of(sorted(roots(required)), _NAMED)
@@ -113,7 +113,7 @@ def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> Infeasib
 def _explained(
     inputs: Inputs, jobs: Jobs, kept: Jobs, found: Triage, unfit: Unfit, deadline: float
 ) -> Iterator[ShortJob]:
-    """Each job that gives way, beside all that is kept, the most important first."""
+    """Explain each job that gives way, beside all that is kept, the most important first."""
     stated = inputs.scenario.jobs
     known: dict[object, tuple[str, str, tuple[str, ...]]] = {}
     names = {name for name, delay in found.delays.items() if delay != 0} | {*found.short}
@@ -149,7 +149,10 @@ def _explained(
 
 
 def _own(remedies: tuple[str, ...], first: str, name: str, delay: int | None) -> Iterator[str]:
-    """Remedies told of the first job that is alike, for another; to start later keeps no date."""
+    """Turn the remedies of a job into those of another that is alike.
+
+    Starting later keeps no date.
+    """
     later = f"start {first} "
     for one in remedies:
         if not one.startswith(later):
@@ -159,7 +162,7 @@ def _own(remedies: tuple[str, ...], first: str, name: str, delay: int | None) ->
 
 
 def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tuple[str, ...]]:
-    """Why these do not all fit, and what would do."""
+    """Explain why these jobs do not all fit, and what would help."""
     if time_limit_s <= 0:
         return _UNKNOWN, ()
     try:

@@ -1,6 +1,6 @@
 """The independent check: whether a plan is feasible and its cost right, from the inputs alone.
 
-It shares no code with the search for the plan. Whole numbers and exact fractions only.
+It shares no code with the search, and computes in integers and exact fractions only.
 `docs/verification.md` says what is checked, and what is not.
 """
 
@@ -29,10 +29,10 @@ from planner.sizing.sizers import Sizers
 
 
 def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[str, ...]:
-    """Check a plan against its inputs; a sentence for each thing confirmed.
+    """Check a plan against its inputs, and return one sentence for each thing confirmed.
 
-    The jobs are sized again, but for what `sizers` have sized already: whoever makes a plan hands
-    over those that it was made with.
+    The jobs are sized again, except for those that `sizers` have sized already: whoever makes a
+    plan passes the sizers that it was made with.
 
     Raises CheckError with the violations found.
     """
@@ -40,7 +40,7 @@ def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[st
 
 
 def check(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[str, ...]:
-    """The same with all jobs as they are sized.
+    """Check a plan, given all jobs as they are sized.
 
     Raises CheckError with every violation of the first stage that has any.
     """
@@ -54,7 +54,7 @@ def check(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[str, 
 
 
 def _result(findings: Findings, violations: list[str]) -> str:
-    """What a check confirms, with what it finds wrong added to the others."""
+    """Return what a check confirms, and add what it finds wrong to `violations`."""
     while True:
         try:
             violations.append(next(findings))
@@ -109,4 +109,4 @@ _STAGES: tuple[tuple[Callable[[PlanCase], Findings], ...], ...] = (
         *(_bound, _terms),
     ),
 )
-"""Later stages read what earlier ones have confirmed."""
+"""Later stages rely on what earlier ones have confirmed."""

@@ -19,8 +19,8 @@ from planner.inputs.text import count_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.statement.supply import spare_nodes
 from planner.planning.doubtful import unit_slips, unlikely_figures
-from planner.planning.figures.costs import most_saved
 from planner.planning.plan import Note, Occupant, Plan
+from planner.planning.plan_costs import most_saved
 from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob, Sizing
 from planner.sizing.sizer import LENGTH_UNKNOWN
@@ -34,13 +34,13 @@ _SUFFICE = 0.99
 _LARGE = 1e200
 
 _Pool = tuple[str, str]
-"""Node type and site."""
+"""The node type and the site."""
 
 
 def warning_notes(
     inputs: Inputs, jobs: tuple[SizedJob, ...], solution: Solution, plan: Plan
 ) -> tuple[Note, ...]:
-    """Warnings of a plan that has none yet, those that decide about money first."""
+    """List the warnings for a plan, those that decide about money first."""
     return (
         *_not_proved(solution),
         *_retiring(inputs, plan),
@@ -88,7 +88,7 @@ def _retiring(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 
 def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Prices of APIs without a contract, targets of latency that nothing holds them to."""
+    """Warn of API prices without a contract, and of latency targets that APIs do not promise."""
     priced = sorted({use.api for use in plan.apis if use.illustrative})
     if priced:
         yield Note(
@@ -108,7 +108,7 @@ def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 
 def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
-    """GPU and node types that policies, quotas and licences name, and of which there is no node."""
+    """Warn of GPU and node types that policies, quotas or licences name but that no node has."""
     scenario = inputs.scenario
     nodes, gpus = set(scenario.node_types_in_play), set(inputs.gpu_types_in_play)
     spares, licences = scenario.policies.spare_nodes, scenario.finance.licence_usd_per_gpu_year
@@ -141,17 +141,17 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
 
 
 class _Spares(NamedTuple):
-    """Nodes that stay empty for those that fail."""
+    """Nodes that stay empty to replace those that fail."""
 
     place: str
-    """A group of node types that share them, or a pool."""
+    """The group of node types that share them, or the pool."""
     origin: str
     kept: int
     pools: list[_Pool]
 
 
 def _dear_spares(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Spare nodes that shut an owned pool, and more of them than work where nodes are acquired.
+    """Warn if spare nodes shut an owned pool, or outnumber the acquired nodes that work.
 
     Such a figure is seldom meant: it takes owned nodes out of use, or buys nodes to stand empty.
     """
@@ -178,9 +178,10 @@ def _dear_spares(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 
 def _spares(inputs: Inputs, plan: Plan, at_work: Counter[_Pool]) -> Iterator[_Spares]:
-    """Those of each group, as many as may fail at once, and of each other pool that runs anything.
+    """Yield the spares of each group, and of each other pool that runs anything.
 
-    Where racks may fail: as many as the fullest holds, in the quarter in which that is least.
+    If racks may fail, a group needs as many as its fullest rack holds, in the quarter in which
+    that is least.
     """
     shared: set[_Pool] = set()
     for site, stated in sorted(inputs.scenario.sites.items()):
@@ -201,13 +202,13 @@ def _spares(inputs: Inputs, plan: Plan, at_work: Counter[_Pool]) -> Iterator[_Sp
 
 
 def _most_at_work(plan: Plan) -> Counter[_Pool]:
-    """Nodes of each pool that run anything, in the quarter in which most do."""
+    """Return the most nodes of each pool that run anything in a quarter."""
     most = {(one.node_type, one.site): max(one.nodes_used) for one in plan.pools if not one.offer}
     return +Counter(most)
 
 
 def _asked_by(inputs: Inputs, pool: _Pool) -> str:
-    """Who asks for so many: the site, or the policies."""
+    """Return who asks for so many spares: the site, or the policies."""
     site = inputs.scenario.sites.get(pool[1])
     asked = spare_nodes(inputs, *pool)
     return f"sites.{pool[1]}.spare_nodes" if site and site.spare_nodes == asked else _SPARE_NODES
@@ -216,7 +217,10 @@ def _asked_by(inputs: Inputs, pool: _Pool) -> str:
 def _of_unknown_length(
     jobs: tuple[SizedJob, ...], solution: Solution, plan: Plan
 ) -> Iterator[Note]:
-    """Tuning jobs that hold GPUs all quarter for want of a length, and what one could save."""
+    """Warn of tuning jobs that hold GPUs all quarter because their length is unknown.
+
+    Say what a length could save.
+    """
     held = {job.name for job in jobs if any(job.units) and LENGTH_UNKNOWN in job.sizing.warnings}
     if not held:
         return
@@ -234,7 +238,7 @@ def _of_unknown_length(
 
 
 def _for_a_few_hours(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Acquired nodes whose runs would cost far less by the hour, which nobody offers here."""
+    """Warn of acquired nodes whose runs would cost far less by the hour, which no offer allows."""
     if any(offer.step_hours for offer in inputs.offers):
         return
     horizon = inputs.scenario.horizon
@@ -296,13 +300,13 @@ def _prices(offers: Iterable[SettledOffer]) -> str:
 
 
 def _silent_rules(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Rules of the user's that matched nothing: each may hold a slip that reads like a rule."""
+    """Warn of the user's rules that matched nothing: each may contain a slip."""
     for rule in sorted(inputs.rules.own - {rule.id for rule in plan.rules}):
         yield Note(text=f"your rule {rule} applied to no job here", origin=f"rule {rule}")
 
 
 def _other_counts_today(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:
-    """Jobs that are said to hold other GPU counts today than the rules give them there."""
+    """Warn of jobs said to hold other GPU counts today than the rules give them there."""
     sized = {job.name: job for job in jobs}
     told: dict[tuple[str, str, int, int], None] = {}
     nodes, pools = node_places(inputs.scenario), pool_places(inputs.scenario)
@@ -321,7 +325,7 @@ def _other_counts_today(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[
 
 
 def _not_on_sale(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Nodes that are to be ordered before their GPUs can be, or after they no longer can."""
+    """Warn of orders before a GPU can be ordered, or after it no longer can."""
     for line in plan.acquisitions:
         life = inputs.catalog.gpus[line.gpu_type].lifecycle
         if line.kind != "buy" or life is None:
@@ -350,7 +354,7 @@ def _noted(day: SourcedFigure[date]) -> str:
 
 
 def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Everything on one node type, but for runs by the hour; a failed node stops its jobs."""
+    """Warn if all depends on one node type without a spare, apart from runs by the hour."""
     used = {node_type for node_type, _ in _most_at_work(plan)}
     elsewhere = any(node.hours and node.node_type not in used for node in plan.nodes)
     by_site = any(site.spare_nodes for site in inputs.scenario.sites.values())
@@ -363,7 +367,7 @@ def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 
 def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """In what share of the time spare nodes replace all that are out for repair, by pool.
+    """Return, by pool, the share of the time in which spares replace all nodes under repair.
 
     Nodes at work fail at random and are repaired side by side.
     """
@@ -390,10 +394,10 @@ def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 
 def _out(nodes: int, each: float, kept: int) -> tuple[float, float]:
-    """Nodes that are out on the average, and the share of the time in which spare ones replace all.
+    """Return the mean number of nodes out, and the share of time in which spares replace all.
 
-    The machine repair model: `each` is how often a node at work fails in the time of a repair, and
-    what is out with no spare left does not fail again.
+    This is the machine repair model. `each` is how often a node at work fails within the time of
+    a repair; nodes without a replacement do not fail again.
     """
     weight, all_weights, out, replaced = 1.0, 0.0, 0.0, 0.0
     for number in range(nodes + kept + 1):
@@ -410,7 +414,7 @@ def _out(nodes: int, each: float, kept: int) -> tuple[float, float]:
 
 
 def _of_sizing(jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
-    """What sizing warns of, of the ways alone in which the plan runs a job."""
+    """Return the warnings of sizing, for the ways in which the plan runs its jobs."""
     taken: dict[str, set[str]] = defaultdict(set)
     for job in plan.jobs:
         taken[job.sizing].update(way for way, _ in job.ways)
@@ -433,7 +437,7 @@ def _of_sizing(jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
 def from_sizing(
     jobs: tuple[SizedJob, ...], texts: Callable[[Sizing], Iterable[str]]
 ) -> Iterator[Note]:
-    """Each text once, with the jobs that it concerns."""
+    """Return each text once, with the jobs that it concerns."""
     concerned: dict[str, list[str]] = defaultdict(list)
     for job in jobs:
         for text in dict.fromkeys(texts(job.sizing)):

@@ -1,4 +1,4 @@
-"""Formats of counts and amounts in the sentences of a plan."""
+"""Formats counts and amounts for the sentences of a plan."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from planner.inputs.text import count_of
 
 
 def some_of(names: Sequence[str], shown: int) -> str:
-    """The first names and the number of the others: `a, b, c and 4 more`."""
+    """Name the first few and count the others: `a, b, c and 4 more`."""
     listed = ", ".join(names[:shown])
     more = len(names) - shown
     return f"{listed} and {more:,} more" if more > 0 else listed
 
 
 def amount(value: Decimal | int, unit: str) -> str:
-    """A figure with its unit, a share as per cent: `2,190 h`, `10 %`."""
+    """Format a figure with its unit, and a share as per cent: `2,190 h`, `10 %`."""
     exact = Decimal(value)
     if unit == "share":
         return f"{(exact * 100).normalize():f} %"
@@ -26,7 +26,7 @@ def amount(value: Decimal | int, unit: str) -> str:
 
 
 def nodes_text(count: int, step_hours: int | None) -> str:
-    """Nodes that are had for quarters, hours or terms of weeks: `3`, `70 node-hours`."""
+    """Format nodes for quarters, hours or terms of weeks: `3`, `70 node-hours`."""
     if step_hours is None:
         return f"{count:,}"
     if step_hours == 1:
@@ -35,17 +35,17 @@ def nodes_text(count: int, step_hours: int | None) -> str:
 
 
 def gpus_text(gpus: Fraction) -> str:
-    """`1 GPU`, `2.5 GPUs`."""
+    """Format a number of GPUs: `1 GPU`, `2.5 GPUs`."""
     whole = gpus.denominator == 1
     return count_of(int(gpus), "GPU") if whole else f"{float(gpus):,.6g} GPUs"
 
 
 def moment(quarter: Quarter, hour: int) -> str:
-    """An hour of a quarter: `12 Jan 08:00`."""
+    """Format an hour of a quarter: `12 Jan 08:00`."""
     at = quarter.at(hour)
     return f"{at.day} {at:%b %H:%M}"
 
 
 def price(usd: Decimal) -> str:
-    """A price as it is stated, without needless zeros: `$2.5`, `$310,000`."""
+    """Format a price as it is stated, without needless zeros: `$2.5`, `$310,000`."""
     return f"${usd.normalize():,f}"

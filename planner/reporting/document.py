@@ -9,13 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
-from itertools import islice, product
+from functools import wraps
+from itertools import product
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from planner.reporting.format import Style, cells_of, count_of, filled, styled
 
+P = ParamSpec("P")
 AnyRow = TypeVar("AnyRow")
 Key = TypeVar("Key")
 Getter = Callable[[AnyRow], "Cell"]
@@ -45,7 +47,7 @@ class Figure:
     """In the unit of plan.json: cents, W, MB."""
     style: Style
     sum: str
-    """The sum over plan.json that gives it, in the words of `planner.planning.ledger`."""
+    """The sum over plan.json that gives it, in the words of `planner.planning.traced_figures`."""
     trace: str
     """Anchor of the paragraph that says how the figures of this sum came about."""
 
@@ -136,29 +138,32 @@ class Table:
 
 ColumnKind = Literal["text", "name", "number"]
 """Of a column: words that may break, a name that must not, figures at the right."""
-_NO_SUMS: Mapping[str, Cell] = MappingProxyType({})
 
 
 def table(
     rows: Iterable[AnyRow],
     *columns: tuple[str, ColumnKind, Getter[AnyRow]],
-    sums: Mapping[str, Cell] = _NO_SUMS,
+    whole: AnyRow | None = None,
+    sums: Mapping[str, Cell] = MappingProxyType({}),
     caption: str = "",
     without: Collection[str] = (),
 ) -> Table:
     """A table of whatever the rows are: each column is a title, a kind, and what gives its cell.
 
-    `sums` are cells of the last row by the titles of their columns; columns whose titles stand in
-    `without` are left out.
+    The last row is that of `whole`, or has the cells of `sums` by the titles of their columns.
+    Columns whose titles stand in `without` are left out.
     """
     shown = [one for one in columns if one[0] not in without]
+    footer = tuple(sums.get(title, "") for title, _, _ in shown) if sums else ()
+    if whole is not None:
+        footer = tuple(cell(whole) for _, _, cell in shown)
     return Table(
         tuple(
             Column(title, "right" if kind == "number" else "left", kind == "text")
             for title, kind, _ in shown
         ),
         tuple(tuple(cell(row) for _, _, cell in shown) for row in rows),
-        tuple(sums.get(title, "") for title, _, _ in shown) if sums else (),
+        footer,
         caption,
     )
 
@@ -321,6 +326,16 @@ Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Pictu
 Document = tuple[Block, ...]
 
 
+def whole(told: Callable[P, Iterator[Block]]) -> Callable[P, Document]:
+    """Of a function that yields blocks one that gives the document of them."""
+
+    @wraps(told)
+    def document(*args: P.args, **kwargs: P.kwargs) -> Document:
+        return tuple(told(*args, **kwargs))
+
+    return document
+
+
 def beneath(document: Document) -> Document:
     """The same as a part of a section: every heading a level lower."""
     return tuple(
@@ -335,34 +350,32 @@ def in_words(document: Iterable[Block], page: int = PAPER) -> Document:
     A chart leaves nothing, as its figures stand in the table beside it. `page` is the width in
     characters that a map of nodes may take.
     """
-    return tuple(plain for block in document for plain in _in_words(block, page))
-
-
-def _in_words(block: Block, page: int) -> Document:
-    if isinstance(block, Fold):
-        return (Heading(block.title, 3, block.anchor), *in_words(block.blocks, page))
-    if isinstance(block, Gantt):
-        return (Paragraph(f"{block.title}:", "faint"), _bars(block))
-    if isinstance(block, NodeMap):
-        return _map_in_letters(block, page)
-    if isinstance(block, Picture):
-        return ()
-    if isinstance(block, Fields):
-        return (Bullets(tuple(f"{asked}: {cell_text(said)}" for asked, said in block.rows)),)
-    if isinstance(block, Table) and block.caption:
-        return (Paragraph(f"{block.caption}:", "faint"), block)
-    return (block,)
-
-
-def _bars(picture: Gantt) -> Table:
-    """A row for each run."""
-    return table(
-        [(head, bar) for head, bars in picture.groups for bar in bars],
-        ("Node", "text", lambda row: row[0]),
-        ("GPUs", "name", lambda row: row[1].label),
-        ("Run", "text", lambda row: row[1].name),
-        ("When", "text", lambda row: row[1].when),
-    )
+    plain: list[Block] = []
+    for block in document:
+        match block:
+            case Fold():
+                plain += (Heading(block.title, 3, block.anchor), *in_words(block.blocks, page))
+            case Gantt():
+                runs = table(
+                    [(head, bar) for head, bars in block.groups for bar in bars],
+                    ("Node", "text", lambda row: row[0]),
+                    ("GPUs", "name", lambda row: row[1].label),
+                    ("Run", "text", lambda row: row[1].name),
+                    ("When", "text", lambda row: row[1].when),
+                )
+                plain += (Paragraph(f"{block.title}:", "faint"), runs)
+            case NodeMap():
+                plain += _map_in_letters(block, page)
+            case Chart() | Tornado() | Bands():
+                pass
+            case Fields():
+                told = (f"{asked}: {cell_text(said)}" for asked, said in block.rows)
+                plain.append(Bullets(tuple(told)))
+            case Table() if block.caption:
+                plain += (Paragraph(f"{block.caption}:", "faint"), block)
+            case _:
+                plain.append(block)
+    return tuple(plain)
 
 
 def _map_in_letters(picture: NodeMap, page: int) -> Document:
@@ -370,15 +383,19 @@ def _map_in_letters(picture: NodeMap, page: int) -> Document:
 
     As many quarters stand side by side as the page holds, the next ones below.
     """
-    held = [
-        cells
-        for place in range(len(picture.columns))
-        for _, row in picture.rows
-        if isinstance(cells := row[place], tuple)
+    by_column = zip(*(row for _, row in picture.rows), strict=True)
+    held: list[HeldGpus] = [
+        cells for column in by_column for cells in column if isinstance(cells, tuple)
     ]
+    together = {on for cells in held for on in cells}
     jobs = dict.fromkeys(job for cells in held for on in cells for job in on if job != SPARE)
-    marks = dict(zip(jobs, _letters(len(jobs)), strict=True))
-    wide = max(map(len, marks.values()), default=1)
+    wide = 1
+    while len(jobs) > max(len(ascii_lowercase) ** wide, len(ascii_letters)):
+        wide += 1
+    letters: Iterable[str] = (*ascii_uppercase, *ascii_lowercase)
+    if wide > 1:  # `Aa`, `Ab` to `Zz`
+        letters = ("".join(some).capitalize() for some in product(ascii_lowercase, repeat=wide))
+    marks = dict(zip(jobs, letters, strict=False))
 
     def cell(on: tuple[str, ...]) -> str:
         if len(on) == 1 and on[0] != SPARE:
@@ -404,27 +421,16 @@ def _map_in_letters(picture: NodeMap, page: int) -> Document:
             if any(part):
                 padded = _GAP.join(f"{one:<{width}}" for one in part)
                 lines.append(f"{filled(name, names)}{_GAP}{padded}".rstrip())
-    return (Verbatim(tuple(lines)), Paragraph(f"{', '.join(_signs(picture, held, marks))}."))
-
-
-def _signs(picture: NodeMap, held: Iterable[HeldGpus], marks: Mapping[str, str]) -> Iterator[str]:
-    together = {on for cells in held for on in cells}
     words = {cells for _, row in picture.rows for cells in row if isinstance(cells, str)}
-    yield f"{_FREE}=free"
-    if any(len(on) > 1 for on in together):
-        yield f"{_SEVERAL}=shared by jobs, in time or in parts"
-    if (SPARE,) in together:
-        yield f"{_KEPT}=spare, kept empty"
-    for word in sorted(words):
-        yield NODE_WORDS[word]
-    for job, mark in marks.items():
-        yield f"{mark}={job}{' (spans nodes)' if job in picture.spanning else ''}"
-
-
-def _letters(count: int) -> list[str]:
-    """`A` to `Z` and `a` to `z`; of more jobs than that `Aa`, `Ab` to `Zz`, and so on."""
-    if count <= len(ascii_letters):
-        return [*ascii_uppercase, *ascii_lowercase][:count]
-    width = next(width for width in range(2, count) if len(ascii_lowercase) ** width >= count)
-    every = product(ascii_lowercase, repeat=width)
-    return ["".join(letters).capitalize() for letters in islice(every, count)]
+    spans = picture.spanning
+    signs = [
+        f"{_FREE}=free",
+        *(
+            [f"{_SEVERAL}=shared by jobs, in time or in parts"]
+            * any(len(on) > 1 for on in together)
+        ),
+        *([f"{_KEPT}=spare, kept empty"] * ((SPARE,) in together)),
+        *(NODE_WORDS[word] for word in sorted(words)),
+        *(f"{mark}={job}{' (spans nodes)' if job in spans else ''}" for job, mark in marks.items()),
+    ]
+    return (Verbatim(tuple(lines)), Paragraph(f"{', '.join(signs)}."))

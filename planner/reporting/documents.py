@@ -1,17 +1,20 @@
-"""What a plan is decided by: the procurement justification and the quarterly capacity plan.
+"""Every document of a plan is a selection of sections, for who reads it.
 
-Each is a selection of sections, whole or short, as an approver, a buyer and an auditor need them.
-Page 1 of both says what to sign by when, what it costs, what else there is, and what would flip it.
+plan.md and the terminal have the report of a plan; a page and a notebook have the same drawn. The
+procurement justification and the quarterly capacity plan are what a plan is decided by, whole or
+short; page 1 of both says what to sign by when, what it costs, what else there is, and what would
+flip it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from planner.costs import CAPEX, NOT_PAID
-from planner.planning.ledger.traced import TracedFigure, total, where
-from planner.planning.plan import Plan
+from planner.planning.plan import Alternative, Plan, PlannedJob
+from planner.planning.traced_figures import TracedFigure, total, where
 from planner.planning.words import some_of
 from planner.reporting.document import (
     Blank,
@@ -29,34 +32,187 @@ from planner.reporting.document import (
     table,
     titled,
 )
-from planner.reporting.format import code, count_of, listed, quarter_span
+from planner.reporting.format import code, count_of, dollars, listed, quarter_span
 from planner.reporting.sections import (
     capacity,
-    comparison,
     cost,
-    explain,
     jobs,
     options,
     placement,
     proof,
     purchases,
     sensitivity,
-    serving,
-    sites,
     sizing,
+    variants,
 )
-from planner.reporting.traced import RelatedResults, Section, TracedPlan, numbered_sections
+from planner.reporting.traced import (
+    ALONE,
+    RelatedResults,
+    Section,
+    TracedPlan,
+    numbered_sections,
+)
 
-_QUARTERS = 8
+# The report of a plan
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of a large portfolio is shown; plan.json always has all."""
+
+    jobs: int
+    map_lines: int
+    """Lines of the node map per quarter."""
+    notes: int
+    whole: bool
+    """Whether sources of prices and rules, and every file are written out."""
+
+
+SCREEN = Detail(jobs=60, map_lines=40, notes=20, whole=False)
+"""For a terminal."""
+FULL = Detail(jobs=1000, map_lines=200, notes=500, whole=True)
+"""For a document."""
+_WARNINGS_IN_BRIEF = 3
+_IN_BRIEF = (
+    "changes",
+    "short",
+    "bill",
+    "releases",
+    "moves",
+    "map",
+    "jobs",
+    "traffic",
+    "apis",
+    "cost",
+    "near",
+    "warnings",
+)
+_TABLES_ALONE = ("bill", "releases")
+_UNEXPLAINED = ("short", "jobs", "traffic", "cost")
+
+
+def _report(detail: Detail) -> dict[str, Section]:
+    """Every section of the report by its key; what is not read is not drawn."""
+    lines, notes, whole = detail.map_lines, detail.notes, detail.whole
+    return {
+        "changes": ("Changes to the scenario", lambda one: proof.changes_section(one.plan.changes)),
+        "warnings": (
+            "Warnings",
+            lambda one: proof.notes_section(one.plan.warnings, notes, "warning", whole=whole),
+        ),
+        "short": ("Jobs that give way", lambda one: jobs.shortage_section(one.plan)),
+        "bill": (
+            "Purchases and rents",
+            lambda one: purchases.bill_section(one, full=False, sources=whole),
+        ),
+        "releases": ("Owned nodes let go", purchases.releases_section),
+        "moves": ("Moves", lambda one: placement.moves_section(one.plan, lines)),
+        "map": ("Node map", lambda one: placement.node_map(one, lines)),
+        "schedule": ("Schedule", lambda one: placement.schedule_section(one.plan, lines)),
+        "shared": ("Shared GPUs", lambda one: placement.shared_section(one.plan, lines)),
+        "jobs": ("Jobs", lambda one: jobs.jobs_section(one, detail.jobs, full=False)),
+        "evidence": ("Evidence behind the needs", lambda one: sizing.evidence_section(one.plan)),
+        "traffic": ("Traffic and latency", jobs.traffic_section),
+        "apis": ("APIs", jobs.apis_section),
+        "demand": ("Demand against capacity", capacity.forecast_section),
+        "utilization": ("Utilization", capacity.utilization_section),
+        "sites": ("Sites", lambda one: capacity.sites_section(one, lines, full=False)),
+        "cost": ("Cost", cost.plan_cost_section),
+        "near": ("What small changes would save", lambda one: proof.near_miss_section(one.plan)),
+        "teams": ("Teams", cost.teams_section),
+        "rejections": ("Rejected GPU types", lambda one: jobs.rejections_section(one.plan)),
+        "assumptions": (
+            "Assumptions",
+            lambda one: proof.notes_section(one.plan.assumptions, notes, "plain", whole=whole),
+        ),
+        "rules": (
+            "Rules and their sources",
+            lambda one: proof.rules_section(one, listed_too=whole),
+        ),
+        "proof": ("Proof and provenance", lambda one: proof.proof_section(one, files=whole)),
+        "checks": (
+            "What the check confirmed",
+            lambda one: [Bullets(one.plan.proof.checks)] * whole,
+        ),
+    }
+
+
+def _opening(plan: Plan) -> Iterator[Block]:
+    yield Heading(plan.scenario, 1)
+    if plan.description:
+        yield Paragraph(" ".join(plan.description.split()))
+    yield Paragraph(purchases.ask_sentence(plan), tone="strong")
+
+
+def plan_document(plan: Plan, detail: Detail) -> Document:
+    """The whole report."""
+    traced = TracedPlan(plan)
+    parts = ((title, told(traced)) for title, told in _report(detail).values())
+    return (*_opening(plan), *titled(parts))
+
+
+def brief_document(plan: Plan, detail: Detail) -> Document:
+    """What a person wants first: the ask, orders, who runs where, the cost, and three warnings.
+
+    Without what explains how a part is to be read, and without the lines below a bill.
+    """
+    traced = TracedPlan(plan)
+    sections = _report(replace(detail, notes=_WARNINGS_IN_BRIEF))
+    sections["cost"] = ("Cost", cost.cost_by_quarter)
+    shown = [*_IN_BRIEF, *(["proof"] * bool(plan.proof.second_opinions))]
+
+    def brief(key: str) -> Iterator[Block]:
+        for block in sections[key][1](traced):
+            faint = isinstance(block, Paragraph) and block.tone == "faint"
+            listed = isinstance(block, Bullets) and key in _TABLES_ALONE
+            if not (listed or (faint and key in _UNEXPLAINED)):
+                yield block
+
+    opening, *_, ask = _opening(plan)
+    return (opening, ask, *titled((sections[key][0], brief(key)) for key in shown))
+
+
+def drawn_document(plan: Plan) -> Document:
+    """A plan as one looks at it on a screen: its report drawn, and every figure with its sum."""
+    sections = {**_report(FULL), "how": ("How figures come about", proof.how_section)}
+    return (*_opening(plan), *numbered_sections(plan, sections))
+
+
+def jobs_document(plan: Plan) -> Document:
+    """Jobs with what each runs on, and what one unit would add on the next best GPU type."""
+
+    def next_best(job: PlannedJob) -> Alternative | None:
+        taken = dict(job.gpu_types)
+        known = [one for one in job.alternatives if one.gpu_type not in taken]
+        priced = [one for one in known if one.extra_cents is not None]
+        return min(priced, key=lambda one: (one.extra_cents or 0, one.way), default=None)
+
+    return (
+        Heading(plan.scenario, 1),
+        table(
+            [(job, next_best(job)) for job in plan.jobs],
+            ("Job", "name", lambda row: row[0].name),
+            ("Runs on", "text", lambda row: ", ".join(name for name, _ in row[0].gpu_types) or "–"),
+            ("Next best", "text", lambda row: row[1].way if row[1] else "no other in play"),
+            (
+                "Extra a unit, USD",
+                "number",
+                lambda row: dollars(row[1].extra_cents or 0) if row[1] else "–",
+            ),
+        ),
+        Paragraph(
+            "Extra is what one unit would add to the bound if it had to run there, over the "
+            f"horizon. {code('planner explain PLAN.json JOB')} tells all GPU types, and every sum.",
+            tone="faint",
+        ),
+    )
+
+
+# Page 1
+
+_MOST_QUARTERS = 8
 """A table of more of them counts years."""
 _JOBS_NAMED = 8
-_PRESENT: tuple[int, ...] = ()
-"""Stands for no quarter, but for the present value."""
-_WORDS = (
-    "A node is a server with several GPUs, the processors that models run on; a job is a model "
-    "that is tuned or served. The net present cost is all that is paid, later money counted less, "
-    "without what the servers are still worth at the end."
-)
 _CASE = (
     ("Requested by", "owner"),
     ("Objective", "objective"),
@@ -68,20 +224,17 @@ _CASE = (
 
 def decision_section(traced: TracedPlan) -> Iterator[Block]:
     """All that a decision needs, on one sheet of paper."""
-    yield Paragraph(purchases.ask_sentence(traced.plan), tone="strong")
+    plan = traced.plan
+    yield Paragraph(purchases.ask_sentence(plan), tone="strong")
     yield Paragraph(options.why_recommended(traced))
     yield from options.cheaper_warnings(traced)
-    illustrative = [line.offer for _, line in traced.bill if line.illustrative]
-    illustrative += [use.api for use in traced.plan.apis if use.illustrative]
-    illustrative += purchases.unquoted_sales(traced.plan)
-    if illustrative:
-        names = listed(list(dict.fromkeys(illustrative)))
+    if illustrative := purchases.illustrative(plan):
         yield Paragraph(
-            f"Prices of {names} are illustrative, not quotes: put quotes into the scenario and "
-            "plan again before this is approved.",
+            f"Prices of {listed(illustrative)} are illustrative, not quotes: put quotes into the "
+            "scenario and plan again before this is approved.",
             tone="warning",
         )
-    yield _sites(traced)
+    yield _nodes_by_site(traced)
     if traced.bill:
         yield purchases.orders_table(traced, purchases.ORDERS_ON_PAGE_1)
     yield _paid(traced)
@@ -90,45 +243,40 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
     yield Fields((*cost.money_rows(traced), *_case(traced)))
 
 
-def _sites(traced: TracedPlan) -> Table:
+def _nodes_by_site(traced: TracedPlan) -> Table:
     """Nodes by site: owned, added, rented, retired, and what stands there at the end.
 
     Nodes that come by the hour are no part of it.
     """
-    last = traced.plan.quarters[-1]
+    last, sites = traced.plan.quarters[-1], traced.capacity.sites
 
-    def nodes(site: str, *origins: str, **more: str) -> TracedFigure:
+    def nodes(chosen: Sequence[str], *origins: str, **more: str) -> TracedFigure:
         return total(
             traced.read.count(f"nodes{where(origin=origin, site=site, **more)}")
+            for site in chosen
             for origin in origins
         )
 
-    def end(site: str) -> TracedFigure:
-        return nodes(site, "owned", "buy", "reserve", "rent", in_service=last)
-
-    def retired(site: str) -> TracedFigure:
-        return nodes(site, "owned") - nodes(site, "owned", in_service=last)
-
-    columns = (
-        ("Owned", lambda site: nodes(site, "owned")),
-        ("Add", lambda site: nodes(site, "buy", "reserve")),
-        ("Rent for a time", lambda site: nodes(site, "rent")),
-        ("Retire", retired),
-        (f"In service in {last}", end),
-    )
-    return table(
-        traced.capacity.sites,
-        ("Site", "name", lambda site: site),
-        *columns_for(columns, lambda site, of: traced.figure(of(site), "count", "how-use")),
-        sums={
-            "Site": "All",
-            **{
-                title: traced.figure(total(map(of, traced.capacity.sites)), "count", "how-use")
-                for title, of in columns
-            },
+    def cell(chosen: Sequence[str], title: str) -> Figure:
+        ways: dict[str, tuple[str, ...]] = {
+            "Owned": ("owned",),
+            "Add": ("buy", "reserve"),
+            "Rent for a time": ("rent",),
         }
-        if len(traced.capacity.sites) > 1
-        else {},
+        if title in ways:
+            known = nodes(chosen, *ways[title])
+        elif title == "Retire":
+            known = nodes(chosen, "owned") - nodes(chosen, "owned", in_service=last)
+        else:
+            known = nodes(chosen, "owned", "buy", "reserve", "rent", in_service=last)
+        return traced.figure(known, "count")
+
+    titles = ("Owned", "Add", "Rent for a time", "Retire", f"In service in {last}")
+    return table(
+        [[site] for site in sites],
+        ("Site", "name", lambda row: row[0] if len(row) == 1 else "All"),
+        *columns_for(((title, title) for title in titles), cell),
+        whole=sites if len(sites) > 1 else None,
         caption="Nodes by site: what is added is bought or reserved"
         + ("; nodes by the hour are in the orders below" if traced.plan.hourly else ""),
     )
@@ -136,45 +284,36 @@ def _sites(traced: TracedPlan) -> Table:
 
 def _paid(traced: TracedPlan) -> Table:
     """Money by quarter, or by year where there are many, down to the net present cost."""
-    costs, read = traced.plan.costs, traced.read
-    when: list[tuple[str, tuple[int, ...]]] = [
-        (label, (place,)) for place, label in enumerate(traced.plan.quarters)
-    ]
-    if len(when) > _QUARTERS:
-        when = [(year.label, year.quarters) for year in traced.accounts.years]
-
-    def cell(lines: Sequence[int], chosen: tuple[int, ...]) -> Figure:
-        known = (
-            traced.accounts.line(line, chosen)
-            if chosen
-            else read.at(f"costs[{line}].present_cents")
-            for line in lines
-        )
-        return traced.figure(total(known), "usd", "how-cost" if chosen else "how-proof")
-
-    def named(title: str, lines: Sequence[int]) -> str:
-        return f"{title} ({listed([costs[line].name for line in lines])})"
-
+    costs, accounts = traced.plan.costs, traced.accounts
+    when = [(label, (place,)) for place, label in enumerate(traced.plan.quarters)]
+    if len(when) > _MOST_QUARTERS:
+        when = [(year.label, year.quarters) for year in accounts.years]  # type: ignore[misc]
     every = range(len(costs))
-    paid = [line for line in every if costs[line].name not in NOT_PAID]
-    capital = [line for line in paid if costs[line].name in CAPEX]
-    running = [line for line in paid if line not in capital]
-    weighed = [line for line in every if line not in paid]
-    columns = (*when, ("Sum", tuple(traced.quarters)), ("Present value", _PRESENT))
+    groups = {
+        "Capital": [at for at in every if costs[at].name in CAPEX],
+        "Running cost": [at for at in every if costs[at].name not in (*CAPEX, *NOT_PAID)],
+        "Credits": [at for at in every if costs[at].name in NOT_PAID],
+    }
     rows = [
-        (named("Capital", capital), capital),
-        (named("Running cost", running), running),
-        ("All that is paid", paid if weighed else []),
-        (named("Credits", weighed), weighed),
+        (f"{title} ({listed([costs[at].name for at in lines])})", lines)
+        for title, lines in groups.items()
+        if lines
     ]
+    if groups["Credits"]:
+        rows.insert(-1, ("All that is paid", groups["Capital"] + groups["Running cost"]))
+
+    def cell(row: tuple[str, Sequence[int]], chosen: tuple[int, ...]) -> Figure:
+        if chosen:
+            known = total(accounts.line(line, chosen) for line in row[1])
+            return traced.figure(known, "usd")
+        present = total(traced.read.at(f"costs[{line}].present_cents") for line in row[1])
+        return traced.figure(present, "usd")
+
     return table(
-        [(title, lines) for title, lines in rows if lines],
+        rows,
         ("USD", "text", lambda row: row[0]),
-        *columns_for(columns, lambda row, chosen: cell(row[1], chosen)),
-        sums={
-            "USD": "Net cost",
-            **{title: cell(every, chosen) for title, chosen in columns},
-        },
+        *columns_for((*when, ("Sum", tuple(traced.quarters)), ("Present value", ())), cell),
+        whole=("Net cost", every),
         caption="Money by quarter, not discounted; the present value of the net cost is the net "
         "present cost",
     )
@@ -193,15 +332,20 @@ def _case(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     said = {key: getattr(plan, key) for _, key in _CASE}
     yield from ((title, " ".join(said[key].split())) for title, key in _CASE if said[key])
     if missing := {key: title for title, key in _CASE if not said[key]}:
-        title = "; ".join(missing.values())
         keys = listed([code(f"{key}:") for key in missing])
-        yield f"{title[0]}{title[1:].lower()}", Blank(f"{keys} of the scenario")
+        yield "; ".join(missing.values()).capitalize(), Blank(f"{keys} of the scenario")
 
+
+# The two documents that a plan is decided by
 
 Edition = Literal["short", "full"]
 """About six pages on paper, or with every table behind them."""
 
-_ALONE = RelatedResults()
+_WORDS = (
+    "A node is a server with several GPUs, the processors that models run on; a job is a model "
+    "that is tuned or served. The net present cost is all that is paid, later money counted less, "
+    "without what the servers are still worth at the end."
+)
 _EXCLUDED = (
     "Network, storage beyond tuned assets, staff, space, taxes and freight.",
     "Measured use: the plan knows what jobs hold, not how busy they keep it.",
@@ -210,24 +354,25 @@ _EXCLUDED = (
 
 
 def justification_document(
-    plan: Plan, beside: RelatedResults = _ALONE, edition: Edition = "full"
+    plan: Plan, beside: RelatedResults = ALONE, edition: Edition = "full"
 ) -> Document:
     """The procurement justification with what is known beside the plan."""
-    opening: list[Block] = [Heading(f"Justification: {plan.scenario}", 1)]
-    if plan.description:
-        opening.append(Paragraph(" ".join(plan.description.split())))
-    opening.append(Paragraph(_WORDS, tone="faint"))
-    shown = _JUSTIFICATION_IN_SHORT if edition == "short" else _JUSTIFICATION
+    _, *about, _ = _opening(plan)
+    shown = _JUSTIFICATION_IN_SHORT if edition == "short" else tuple(_JUSTIFICATION)
     sections = {key: _JUSTIFICATION[key] for key in shown}
-    appendices = ("jobs", "how", "rules", "since")
-    return (*opening, *numbered_sections(plan, sections, beside, appendices=appendices))
+    return (
+        Heading(f"Justification: {plan.scenario}", 1),
+        *about,
+        Paragraph(_WORDS, tone="faint"),
+        *numbered_sections(plan, sections, beside, appendices=("jobs", "how", "rules", "since")),
+    )
 
 
 def quarterly_document(
-    plan: Plan, beside: RelatedResults = _ALONE, edition: Edition = "full"
+    plan: Plan, beside: RelatedResults = ALONE, edition: Edition = "full"
 ) -> Document:
     """The capacity plan for a quarter; against the last one, where that is known."""
-    shown = _QUARTERLY_IN_SHORT if edition == "short" else _QUARTERLY
+    shown = _QUARTERLY_IN_SHORT if edition == "short" else tuple(_QUARTERLY)
     sections = {key: _QUARTERLY[key] for key in shown}
     span = quarter_span(plan.quarters[0], plan.quarters[-1])
     return (
@@ -240,26 +385,21 @@ def quarterly_document(
 def _need(traced: TracedPlan) -> Iterator[Block]:
     """Who needs what, how far it goes beyond what is owned, and what that is known from."""
     if shared := [job.name for job in traced.plan.jobs if job.replicas]:
-        told = f"Of {', '.join(shared)}, as many run as take the traffic."
-        yield Paragraph(told, tone="faint")
+        yield Paragraph(f"Of {', '.join(shared)}, as many run as take the traffic.", tone="faint")
     yield jobs.demand_table(traced)
     yield from jobs.stated_table(traced)
     yield from capacity.forecast_section(traced)
-    yield from _shortage(traced)
-    evidence = sizing.evidence_section(traced.plan)
-    yield from titled((("Evidence behind the needs", evidence),), 3)
-
-
-def _shortage(traced: TracedPlan) -> Iterator[Block]:
-    short = beneath(explain.shortage_section(traced.plan))
-    yield from titled((("What does not fit", short),), 3)
+    parts = (
+        ("What does not fit", beneath(jobs.shortage_section(traced.plan))),
+        ("Evidence behind the needs", sizing.evidence_section(traced.plan)),
+    )
+    yield from titled(parts, 3)
 
 
 def _existing(traced: TracedPlan) -> Iterator[Block]:
     yield from capacity.existing_section(traced)
-    yield from titled(
-        (("What leaves, when, and what it brings", purchases.releases_section(traced)),), 3
-    )
+    releases = purchases.releases_section(traced)
+    yield from titled((("What leaves, when, and what it brings", releases),), 3)
 
 
 def _options(traced: TracedPlan) -> Iterator[Block]:
@@ -274,16 +414,16 @@ def _options(traced: TracedPlan) -> Iterator[Block]:
 def _trace(traced: TracedPlan) -> Iterator[Block]:
     yield from jobs.jobs_section(traced)
     parts = (
-        ("Traffic and latency", serving.traffic_section(traced)),
-        ("APIs", serving.apis_section(traced)),
+        ("Traffic and latency", jobs.traffic_section(traced)),
+        ("APIs", jobs.apis_section(traced)),
         ("Who runs where", placement.node_map(traced)),
     )
     yield from titled(parts, 3)
 
 
-def _since(traced: TracedPlan) -> tuple[Block, ...]:
+def _since(traced: TracedPlan) -> Iterable[Block]:
     since = traced.beside.comparison
-    return comparison.changes_since(since) if since else ()
+    return variants.changes_since(since) if since else ()
 
 
 _JUSTIFICATION: dict[str, Section] = {
@@ -297,7 +437,7 @@ _JUSTIFICATION: dict[str, Section] = {
     "risks": ("Risks", proof.risks_section),
     "trace": ("From requirement to bill", _trace),
     "bill": ("Bill of materials", purchases.bill_section),
-    "facility": ("Facility", sites.facility_section),
+    "facility": ("Facility", capacity.facility_section),
     "affordability": ("Affordability", cost.affordability_section),
     "procurement": ("Procurement", purchases.procurement_section),
     "milestones": ("Milestones and acceptance", purchases.milestones_section),
@@ -307,41 +447,31 @@ _JUSTIFICATION: dict[str, Section] = {
     "rules": ("Rules and their sources", proof.rules_section),
     "since": ("What changed since the last plan", _since),
 }
-
-
-_JUSTIFICATION_IN_SHORT = (
-    "ask",
-    "need",
-    "options",
-    "cost",
-    "milestones",
-    "risks",
-    "provenance",
-)
+_JUSTIFICATION_IN_SHORT = ("ask", "need", "options", "cost", "milestones", "risks", "provenance")
 
 
 def _changes(traced: TracedPlan) -> Iterator[Block]:
+    yield from _since(traced)
     since = traced.beside.comparison
-    if since is not None:
-        yield from comparison.changes_since(since)
-        if not (since.demand or since.deliveries):
-            actuals = Blank(code("--actuals FILE"))
-            yield Fields((("Delivered against planned, and forecast error", actuals),))
-    else:
+    if since is None:
         asked = "What changed and why, what was delivered, and forecast error"
         yield Fields(((asked, Blank(code("--since LAST.json --actuals FILE"))),))
+    elif not (since.demand or since.deliveries):
+        actuals = Blank(code("--actuals FILE"))
+        yield Fields((("Delivered against planned, and forecast error", actuals),))
 
 
 def _demand(traced: TracedPlan) -> Iterator[Block]:
     yield jobs.demand_table(traced)
     yield jobs.held_table(traced)
-    yield from _shortage(traced)
+    short = beneath(jobs.shortage_section(traced.plan))
+    yield from titled((("What does not fit", short),), 3)
 
 
 def _services(traced: TracedPlan) -> tuple[Block, ...]:
     parts = (
         ("Charged to teams", cost.teams_section(traced)),
-        ("Traffic and latency", serving.traffic_section(traced)),
+        ("Traffic and latency", jobs.traffic_section(traced)),
     )
     none = Paragraph("No team is charged, and no replicas follow from stated traffic.")
     return titled(parts, 3) or (none,)
@@ -352,8 +482,8 @@ def _resources(traced: TracedPlan) -> Iterator[Block]:
     asked = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
     yield Fields(((asked, Blank("monitoring")),))
     yield from placement.node_map(traced)
-    yield from titled(placement.placement_parts(traced), 3)
-    yield from titled((("Power and space", sites.sites_section(traced)),), 3)
+    sites = ("Power and space", capacity.sites_section(traced))
+    yield from titled((*placement.placement_parts(traced), sites), 3)
 
 
 def _orders(traced: TracedPlan) -> Iterator[Block]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from functools import cache
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
@@ -39,6 +39,21 @@ from planner.reporting.document import (
 from planner.reporting.format import WRITTEN, Style, seen, visible
 
 _A4 = 9
+_GREY = "#57606A"
+_LOOKS: dict[str, dict[str, Any]] = {
+    "words": {"text_wrap": True, "valign": "top"},
+    "figure": {"valign": "top"},
+    "head": {"bold": True, "bg_color": "#E8EDF3", "bottom": 1, "text_wrap": True},
+    "aside": {"italic": True, "font_color": _GREY, "text_wrap": True, "valign": "bottom"},
+    "blank": {
+        **{"bg_color": "#FFF8E1", "border": 4, "italic": True, "font_color": _GREY},
+        **{"valign": "top", "text_wrap": True},
+    },
+    "lines": {"font_name": "Consolas", "font_size": 9},
+    "title": {"bold": True},
+}
+_LEFT, _RIGHT = {"align": "left"}, {"align": "right", "indent": 1}
+"""At which side a cell stands: figures a little off the words in the column after them."""
 
 
 def number(figure: Figure) -> float | None:
@@ -47,66 +62,40 @@ def number(figure: Figure) -> float | None:
     return None if isinstance(value, date) else float(seen(value, figure.style))
 
 
-def _side(*, right: bool) -> dict[str, str | int]:
-    """At which side a cell stands: figures a little off the words in the column after them."""
-    return {"align": "right", "indent": 1} if right else {"align": "left"}
-
-
 class Looks:
     """Makes each format once."""
 
     def __init__(self, book: Workbook) -> None:
-        self.make: Callable[..., Format] = cache(lambda **properties: book.add_format(properties))
-        """Gives a format with these properties."""
+        self._make: Callable[..., Format] = cache(lambda **properties: book.add_format(properties))
 
-    def head(self, *, right: bool) -> Format:
-        """The head of a column."""
-        look = {"bold": True, "bg_color": "#E8EDF3", "bottom": 1, "text_wrap": True}
-        return self.make(**look, valign="bottom", **_side(right=right))
-
-    def text(self, *, strong: bool = False, right: bool = False) -> Format:
-        """Words in a cell."""
-        return self.make(text_wrap=True, valign="top", bold=strong, **_side(right=right))
-
-    def blank(self) -> Format:
-        """A field to fill in."""
-        look = {"bg_color": "#FFF8E1", "border": 4, "italic": True, "font_color": "#57606A"}
-        return self.make(**look, valign="top", text_wrap=True)
-
-    def aside(self) -> Format:
-        """What a table shows, above it."""
-        return self.make(italic=True, font_color="#57606A", text_wrap=True, valign="bottom")
+    def of(self, name: str, *, right: bool = False, **more: object) -> Format:
+        """The format of one of `_LOOKS`, with more properties."""
+        return self._make(**_LOOKS[name], **(_RIGHT if right else _LEFT), **more)
 
     def figure(self, style: Style, *, strong: bool = False) -> Format:
         """A number of this style."""
-        side = _side(right=style != "day")
-        return self.make(num_format=WRITTEN[style].excel, valign="top", bold=strong, **side)
+        excel = WRITTEN[style].excel
+        return self.of("figure", right=style != "day", num_format=excel, bold=strong)
 
     def write_figure(
         self, sheet: Worksheet, row: int, column: int, figure: Figure, *, strong: bool = False
     ) -> None:
         """Write a real number, or a real day."""
         look = self.figure(figure.style, strong=strong)
-        value = number(figure)
-        if value is None:
-            assert isinstance(figure.value, date)
-            sheet.write_datetime(row, column, _midnight(figure.value), look)
+        if isinstance(figure.value, date):
+            sheet.write_datetime(row, column, datetime.combine(figure.value, time()), look)
         else:
-            sheet.write_number(row, column, value, look)
-
-    def print_setup(self, sheet: Worksheet) -> None:
-        """One page wide on A4, with page numbers."""
-        sheet.set_landscape()
-        sheet.set_paper(_A4)
-        sheet.fit_to_pages(1, 0)
-        sheet.set_margins(0.4, 0.4, 0.5, 0.6)
-        sheet.set_footer("&L&A&R&P / &N")
-        sheet.hide_gridlines(2)
+            sheet.write_number(row, column, number(figure), look)
 
 
-@cache
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day)
+def _print_setup(sheet: Worksheet) -> None:
+    """One page wide on A4, with page numbers."""
+    sheet.set_landscape()
+    sheet.set_paper(_A4)
+    sheet.fit_to_pages(1, 0)
+    sheet.set_margins(0.4, 0.4, 0.5, 0.6)
+    sheet.set_footer("&L&A&R&P / &N")
+    sheet.hide_gridlines(2)
 
 
 _WIDE, _NARROW = 36, 11
@@ -126,7 +115,6 @@ _TERM = re.compile(r" ([+-]) ")
 _HEIGHT_ROWS = 18
 _CHART_KINDS = {"bar": {"type": "column", "subtype": "stacked"}, "line": {"type": "line"}}
 """What Excel calls them, those below first."""
-_CHART_LOOKS = {"bar": "fill", "line": "line"}
 _COLOURS = ("#0B62A8", "#D97400", "#00805A", "#A83E8D", "#6D5BD0", "#8A6D00", "#C2382E", "#2F7F8F")
 
 
@@ -166,7 +154,9 @@ class Sheet:
         for block in blocks:
             match block:
                 case Heading():
-                    self._heading(block)
+                    size = {1: 16, 2: 14}.get(block.level, 11)
+                    self._write(0, block.text, self._looks.of("title", font_size=size))
+                    self._row += 2 if block.level < 3 else 1
                 case Paragraph():
                     self._text(block.text, strong=block.tone == "strong")
                     self._row += 1
@@ -175,16 +165,24 @@ class Sheet:
                         self._text(f"• {item}")
                     self._row += 1
                 case Fields():
-                    self._fields(block)
+                    for asked, said in block.rows:
+                        self._write(0, asked, self._looks.of("words"), needs=len(asked))
+                        self._cell(1, said, Column(""))
+                        self._row += 1
+                    self._widths[0] = max(self._widths[0], 40)
+                    self._widths[1] = max(self._widths.get(1, 0), 24)
+                    self._row += 1
                 case Table():
                     self._table(block)
                 case Chart():
                     self._chart(block)
                 case Fold():
-                    self._heading(Heading(block.title, 3))
-                    self.draw(block.blocks)
+                    self.draw((Heading(block.title, 3), *block.blocks))
                 case Verbatim():
-                    self._lines(block)
+                    for line in block.lines:
+                        self._write(0, line, self._looks.of("lines"))
+                        self._row += 1
+                    self._row += 1
                 case _:
                     self.draw(in_words((block,)))
 
@@ -192,16 +190,20 @@ class Sheet:
         """Write the figures, sums as formulas where their terms stand here; tell where all are."""
         places = {figure.sum: place for place, figure in reversed(self._figures.items())}
         for place, figure in self._figures.items():
-            formula = self._formulas.get(place) or self._live(place, figure, places)
             strong = place in self._strong
-            if formula:
+            if formula := self._formulas.get(place) or self._live(place, figure, places):
                 look = self._looks.figure(figure.style, strong=strong)
                 self._sheet.write_formula(*place, formula, look, number(figure) or 0)
             else:
                 self._looks.write_figure(self._sheet, *place, figure, strong=strong)
         self._set_sizes()
-        self._looks.print_setup(self._sheet)
-        self._keep_heads()
+        _print_setup(self._sheet)
+        if self._tables:
+            head, rows = self._tables[0]
+            if rows >= _FROZEN_FROM and head < _FROZEN_WITHIN:
+                self._sheet.freeze_panes(head + 1, 1)
+            if len(self._tables) == 1:
+                self._sheet.repeat_rows(head)
         return [
             ListedFigure(self._name, xl_rowcol_to_cell(*place), figure)
             for place, figure in sorted(self._figures.items())
@@ -215,26 +217,27 @@ class Sheet:
         page = sum(widths.get(column, _DEFAULT_WIDTH) for column in range(_PAGE_COLUMNS))
         lines: dict[int, int] = {}
         for (row, column), needed in self._needed.items():
-            room = page if column < 0 else widths.get(column, _DEFAULT_WIDTH)
-            if needed > room * _FILLED:
-                lines[row] = max(lines.get(row, 1), ceil(needed / (room * _FILLED)))
+            room = _FILLED * (page if column < 0 else widths.get(column, _DEFAULT_WIDTH))
+            lines[row] = max(lines.get(row, 1), ceil(needed / room))
         for row, number_of in lines.items():
             if number_of > 1:
                 self._sheet.set_row(row, min(_LINE * number_of, _HIGHEST))
 
-    def _keep_heads(self) -> None:
-        if not self._tables:
-            return
-        head, rows = self._tables[0]
-        if rows >= _FROZEN_FROM and head < _FROZEN_WITHIN:
-            self._sheet.freeze_panes(head + 1, 1)
-        if len(self._tables) == 1:
-            self._sheet.repeat_rows(head)
+    def _write(self, column: int, text: str, look: Format, needs: float = 0) -> None:
+        """Write text in this row, in which it `needs` so many characters."""
+        clean = visible(text)
+        if len(clean) > _LONGEST_TEXT:
+            clean = f"{clean[:_LONGEST_TEXT]} … (all in plan.json)"
+        self._needed[self._row, column] = needs
+        self._sheet.write_string(self._row, column, clean, look)  # what begins with `=` stays text
 
-    def _write(self, row: int, column: int, text: str, look: Format) -> None:
-        clean = _clean(text)
-        self._needed[row, column] = len(clean)
-        self._sheet.write_string(row, column, clean, look)
+    def _text(self, text: str, look: str = "words", *, strong: bool = False) -> None:
+        """Write text over the page."""
+        made = self._looks.of(look, bold=strong)
+        self._sheet.merge_range(self._row, 0, self._row, _PAGE_COLUMNS - 1, "", made)
+        self._write(0, text, made)
+        self._needed[self._row, -1] = len(text) * (_BOLDER if strong else 1)
+        self._row += 1
 
     def _live(self, here: _Place, figure: Figure, places: dict[str, _Place]) -> str | None:
         """`=B4-C4`, where every term of a sum stands on this sheet in the same unit."""
@@ -252,140 +255,88 @@ class Sheet:
             parts.append(xl_rowcol_to_cell(*place))
         return f"={''.join(parts)}"
 
-    def _heading(self, heading: Heading) -> None:
-        size = {1: 16, 2: 14}.get(heading.level, 11)
-        look = self._looks.make(bold=True, font_size=size)
-        self._sheet.write_string(self._row, 0, _clean(heading.text), look)
-        self._row += 2 if heading.level < 3 else 1
-
-    def _text(self, text: str, *, strong: bool = False, aside: bool = False) -> None:
-        look = self._looks.aside() if aside else self._looks.text(strong=strong)
-        clean = _clean(text)
-        self._sheet.merge_range(self._row, 0, self._row, _PAGE_COLUMNS - 1, "", look)
-        self._sheet.write_string(self._row, 0, clean, look)
-        self._needed[self._row, -1] = len(clean) * (_BOLDER if strong else 1)
-        self._row += 1
-
-    def _lines(self, block: Verbatim) -> None:
-        look = self._looks.make(font_name="Consolas", font_size=9)
-        for line in block.lines:
-            self._sheet.write_string(self._row, 0, _clean(line), look)
-            self._row += 1
-        self._row += 1
-
-    def _fields(self, block: Fields) -> None:
-        for asked, said in block.rows:
-            self._write(self._row, 0, asked, self._looks.text())
-            self._cell(self._row, 1, said, Column(""))
-            self._row += 1
-        self._widths[0] = max(self._widths[0], 40)
-        self._widths[1] = max(self._widths.get(1, 0), 24)
-        self._row += 1
-
     def _table(self, table: Table) -> None:
         if table.caption:
-            self._text(table.caption, aside=True)
+            self._text(table.caption, "aside")
         self._tables.append((self._row, len(table.rows)))
+        rows = [*table.rows, *((table.footer,) * bool(table.footer))]
         for place, column in enumerate(table.columns):
-            right = column.align == "right"
-            self._write(self._row, place, column.title, self._looks.head(right=right))
-            cells = [row[place] for row in (*table.rows, *((table.footer,) * bool(table.footer)))]
-            self._widen(place, cells, column)
+            look = self._looks.of("head", right=column.align == "right")
+            self._write(place, column.title, look, needs=len(column.title))
+            longest = max((len(cell_text(row[place])) for row in rows), default=0) + 2
+            if place or not column.wraps:
+                longest = max(longest, *(len(word) + 2 for word in column.title.split()), 2)
+            self._widths[place] = max(self._widths.get(place, 0), min(longest, _WIDE))
         first = self._row + 1
-        for row in table.rows:
+        for number_of, row in enumerate(rows):
             self._row += 1
+            strong = number_of >= len(table.rows)
             for place, cell in enumerate(row):
-                self._cell(self._row, place, cell, table.columns[place])
-        if table.footer:
-            self._row += 1
-            for place, cell in enumerate(table.footer):
-                self._cell(self._row, place, cell, table.columns[place], strong=True)
-                self._sum_of_column(_Place(first, place), _Place(self._row, place))
+                self._cell(place, cell, table.columns[place], strong=strong)
+                if strong:
+                    self._sum_of_column(_Place(first, place), _Place(self._row, place))
         self._row += 2
-
-    def _widen(self, place: int, cells: Sequence[Cell], column: Column) -> None:
-        longest = max((len(cell_text(cell)) for cell in cells), default=0) + 2
-        head = max(map(len, column.title.split()), default=0) + 2
-        if place or not column.wraps:
-            longest = max(longest, head)
-        self._widths[place] = max(self._widths.get(place, 0), min(longest, _WIDE))
 
     def _sum_of_column(self, first: _Place, here: _Place) -> None:
         """A footer that is the sum of all cells above it becomes one that Excel adds up."""
         above = [self._figures.get(_Place(row, here.column)) for row in range(first.row, here.row)]
-        figures = [figure for figure in above if figure is not None]
+        values = [number(one) if one else None for one in above]
         summed = self._figures.get(here)
-        if summed is None or len(figures) < len(above) or len(figures) < 2:
-            return
-        values = [number(figure) for figure in figures]
+        whole = number(summed) if summed else None
         known = [value for value in values if value is not None]
-        whole = number(summed)
-        if whole is not None and len(known) == len(values) and abs(sum(known) - whole) < 1e-6:
-            last = xl_rowcol_to_cell(here.row - 1, here.column)
-            self._formulas[here] = f"=SUM({xl_rowcol_to_cell(*first)}:{last})"
+        if whole is None or len(known) < max(len(values), 2) or abs(sum(known) - whole) >= 1e-6:
+            return
+        last = xl_rowcol_to_cell(here.row - 1, here.column)
+        self._formulas[here] = f"=SUM({xl_rowcol_to_cell(*first)}:{last})"
 
-    def _cell(
-        self, row: int, place: int, cell: Cell, column: Column, *, strong: bool = False
-    ) -> None:
+    def _cell(self, place: int, cell: Cell, column: Column, *, strong: bool = False) -> None:
         if isinstance(cell, Figure):
-            self._figures[_Place(row, place)] = cell
+            self._figures[_Place(self._row, place)] = cell
             if strong:
-                self._strong.add(_Place(row, place))
+                self._strong.add(_Place(self._row, place))
         elif isinstance(cell, Blank):
+            look = self._looks.of("blank")
+            self._sheet.write_blank(self._row, place, None, look)
             if cell.note:
-                self._write(row, place, cell.note, self._looks.blank())
-            else:
-                self._sheet.write_blank(row, place, None, self._looks.blank())
+                self._write(place, cell.note, look, needs=len(cell.note))
         else:
-            look = self._looks.text(strong=strong, right=column.align == "right")
-            self._write(row, place, cell_text(cell), look)
+            text, right = cell_text(cell), column.align == "right"
+            look = self._looks.of("words", right=right, bold=strong)
+            self._write(place, text, look, needs=len(text))
 
     def _chart(self, chart: Chart) -> None:
-        """The figures as a table, and the chart below it."""
+        """The figures as a table, and below it stacked columns with lines over them."""
         columns = (Column(""), *(Column(series.name, "right") for series in chart.series))
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (category, *(series.values[place] for series in chart.series))
             for place, category in enumerate(chart.categories)
         )
         self._table(Table(columns, rows, caption=f"{chart.title}, {chart.unit}"))
-        head = self._row - len(rows) - 2
-        self._row = _insert_chart(self._book, self._sheet, self._name, chart, head, self._row)
-
-
-def _clean(text: str) -> str:
-    """Text as a cell can hold it; what begins with `=` stays text, as it is written as a string."""
-    shown = visible(text)
-    return shown if len(shown) <= _LONGEST_TEXT else f"{shown[:_LONGEST_TEXT]} … (all in plan.json)"
-
-
-def _insert_chart(
-    book: Workbook, sheet: Worksheet, name: str, chart: Chart, head: int, below: int
-) -> int:
-    """Insert stacked columns with lines over them below a table; gives the next free row.
-
-    `head` is the row of the table's head, `below` the row for the chart.
-    """
-    forms = {series.form for series in chart.series}
-    charts = {form: book.add_chart(kind) for form, kind in _CHART_KINDS.items() if form in forms}
-    last = head + len(chart.categories)
-    for column, series in enumerate(chart.series, 1):
-        colour = _COLOURS[(column - 1) % len(_COLOURS)]
-        data = {
-            "name": [name, head, column],
-            "categories": [name, head + 1, 0, last, 0],
-            "values": [name, head + 1, column, last, column],
+        last = self._row - 2
+        head = last - len(rows)
+        forms = {series.form for series in chart.series}
+        charts = {
+            form: self._book.add_chart(kind) for form, kind in _CHART_KINDS.items() if form in forms
         }
-        looks = {"color": "#1B1F24", "width": 2.25} if series.form == "line" else {"color": colour}
-        charts[series.form].add_series({**data, _CHART_LOOKS[series.form]: looks})
-    drawn, *over = charts.values()
-    for one in over:
-        drawn.combine(one)
-    drawn.set_title({"name": chart.title, "name_font": {"size": 12}})
-    drawn.set_y_axis({"name": chart.unit, "num_format": "#,##0"})
-    drawn.set_legend({"position": "bottom"})
-    drawn.set_size({"width": 760, "height": _HEIGHT_ROWS * 19})
-    sheet.insert_chart(below, 0, drawn, {"description": chart.says})
-    return below + _HEIGHT_ROWS + 2
+        for column, series in enumerate(chart.series, 1):
+            look: dict[str, object] = {"fill": {"color": _COLOURS[(column - 1) % len(_COLOURS)]}}
+            if series.form == "line":
+                look = {"line": {"color": "#1B1F24", "width": 2.25}}
+            data = {
+                "name": [self._name, head, column],
+                "categories": [self._name, head + 1, 0, last, 0],
+                "values": [self._name, head + 1, column, last, column],
+            }
+            charts[series.form].add_series({**data, **look})
+        drawn, *over = charts.values()
+        for one in over:
+            drawn.combine(one)
+        drawn.set_title({"name": chart.title, "name_font": {"size": 12}})
+        drawn.set_y_axis({"name": chart.unit, "num_format": "#,##0"})
+        drawn.set_legend({"position": "bottom"})
+        drawn.set_size({"width": 760, "height": _HEIGHT_ROWS * 19})
+        self._sheet.insert_chart(self._row, 0, drawn, {"description": chart.says})
+        self._row += _HEIGHT_ROWS + 2
 
 
 _OPENING = "Overview"
@@ -411,21 +362,17 @@ def render(document: Document, title: str) -> bytes:
         looks = Looks(book)
         traced: list[ListedFigure] = []
         names: set[str] = set()
-        for heading, blocks in _sections(document):
+        sections: list[tuple[str, list[Block]]] = [(_OPENING, [])]
+        for block in document:
+            if isinstance(block, Heading) and block.level == 2:
+                sections.append((block.text, []))
+            sections[-1][1].append(block)
+        for heading, blocks in sections:
             sheet = Sheet(book, _name(heading, names), looks)
             sheet.draw(blocks)
             traced += sheet.finish()
         _list_sums(book, looks, traced)
     return paper.getvalue()
-
-
-def _sections(document: Document) -> list[tuple[str, list[Block]]]:
-    sections: list[tuple[str, list[Block]]] = [(_OPENING, [])]
-    for block in document:
-        if isinstance(block, Heading) and block.level == 2:
-            sections.append((block.text, []))
-        sections[-1][1].append(block)
-    return sections
 
 
 def _name(heading: str, taken: set[str]) -> str:
@@ -442,7 +389,7 @@ def _name(heading: str, taken: set[str]) -> str:
 def _list_sums(book: Workbook, looks: Looks, traced: list[ListedFigure]) -> None:
     sheet = book.add_worksheet(_SUMS)
     for column, head in enumerate(("Sheet", "Cell", "Figure", "Sum over plan.json")):
-        sheet.write_string(0, column, head, looks.head(right=column == 2))
+        sheet.write_string(0, column, head, looks.of("head", right=column == 2))
     for row, one in enumerate(traced, 1):
         sheet.write_string(row, 0, one.sheet)
         sheet.write_url(row, 1, f"internal:'{one.sheet}'!{one.cell}", string=one.cell)
@@ -454,6 +401,6 @@ def _list_sums(book: Workbook, looks: Looks, traced: list[ListedFigure]) -> None
     sheet.set_column(3, 3, 90)
     sheet.freeze_panes(1, 0)
     sheet.repeat_rows(0)
-    looks.print_setup(sheet)
+    _print_setup(sheet)
     if traced:
         sheet.autofilter(0, 0, len(traced), 3)

@@ -56,13 +56,40 @@ def render_error(error: PlannerError, pen: Styler) -> str:
     """Any error a user can cause, as they read it."""
     if isinstance(error, InputError):
         return render_findings(error.findings, pen)
+    word, headline = "error", str(error)
+    lines: Sequence[str] = ()
+    hints: Sequence[str] = ()
     if isinstance(error, InfeasibleError):
-        return pen.finish(_infeasible(error, pen))
-    if isinstance(error, CheckError):
-        return pen.finish(_unverified(error, pen))
-    if isinstance(error, DisagreementError):
-        return pen.finish(_disagreement(error, pen))
-    return pen.finish([f"{pen.red('error:')} {_lines_of(str(error))}"])
+        word, headline, lines, hints = "infeasible", error.headline, error.reasons, error.remedies
+    elif isinstance(error, CheckError):
+        headline, hint = _unverified(error)
+        lines, hints = tuple(map(_short, error.violations[:_MOST_SHOWN])), (hint,)
+    elif isinstance(error, DisagreementError):
+        headline, lines = f"{error.headline}, so nothing is printed as a plan", error.reasons
+        files = " and ".join(error.files)
+        hints = (
+            f"{files} hold the program and every answer; `planner doctor` says whether this "
+            "installation can be trusted",
+        )
+    told = "\n".join(visible(line) for line in headline.splitlines())
+    return pen.finish(
+        [
+            f"{pen.red(f'{word}:')} {told}",
+            *(f"  {visible(line)}" for line in lines),
+            *(f"{pen.cyan('hint:')} {visible(hint)}" for hint in hints),
+        ]
+    )
+
+
+def _unverified(error: CheckError) -> tuple[str, str]:
+    """What failed the check, and what to do about it."""
+    ending = "it is neither printed nor written"
+    hint = "this is a fault of the planner, not of your files: report it with the scenario"
+    if error.file:
+        ending = "nothing is drawn from it"
+        hint = "it was edited, or made by another version: plan the scenario again"
+    count = count_of(len(error.violations), "disagreement")
+    return f"{error.file or 'the plan'} failed its independent check ({count}), so {ending}", hint
 
 
 def render_findings(findings: Sequence[Finding], pen: Styler) -> str:
@@ -115,42 +142,3 @@ def _cut(line: str, column: int, widest: int) -> tuple[str, str]:
         room = max(widest - len(before) - 1, 1)
         rest = rest if len(rest) <= room else rest[:room] + "…"
     return visible(before.replace("\t", " ")), visible(rest.replace("\t", " "))
-
-
-def _infeasible(error: InfeasibleError, pen: Styler) -> list[str]:
-    lines = [f"{pen.red('infeasible:')} {visible(error.headline)}"]
-    lines += [f"  {visible(reason)}" for reason in error.reasons]
-    lines += [f"{pen.cyan('hint:')} {visible(remedy)}" for remedy in error.remedies]
-    return lines
-
-
-def _unverified(error: CheckError, pen: Styler) -> list[str]:
-    count = count_of(len(error.violations), "disagreement")
-    ending, hint = (
-        "it is neither printed nor written",
-        ("this is a fault of the planner, not of your files: report it with the scenario"),
-    )
-    if error.file:
-        ending, hint = (
-            "nothing is drawn from it",
-            ("it was edited, or made by another version: plan the scenario again"),
-        )
-    return [
-        f"{pen.red('error:')} {visible(error.file or 'the plan')} failed its independent check "
-        f"({count}), so {ending}",
-        *(f"  {visible(_short(violation))}" for violation in error.violations[:_MOST_SHOWN]),
-        f"{pen.cyan('hint:')} {hint}",
-    ]
-
-
-def _disagreement(error: DisagreementError, pen: Styler) -> list[str]:
-    return [
-        f"{pen.red('error:')} {visible(error.headline)}, so nothing is printed as a plan",
-        *(f"  {visible(reason)}" for reason in error.reasons),
-        f"{pen.cyan('hint:')} {' and '.join(error.files)} hold the program and every answer; "
-        "`planner doctor` says whether this installation can be trusted",
-    ]
-
-
-def _lines_of(text: str) -> str:
-    return "\n".join(visible(line) for line in text.splitlines())

@@ -37,30 +37,11 @@ _ONE_OF = {
 }
 """Units of figures that are often one."""
 
-_ASCII = str.maketrans(
-    {
-        "×": "x",
-        "·": ".",
-        "–": "-",
-        "—": "-",
-        "−": "-",
-        "…": "...",
-        "≤": "<=",
-        "≥": ">=",
-        "≈": "~",
-        "→": "->",
-        "÷": "/",
-        "‘": "'",
-        "’": "'",
-        "“": '"',
-        "”": '"',
-        "\N{NO-BREAK SPACE}": " ",
-        "\N{NARROW NO-BREAK SPACE}": " ",
-        "─": "-",
-        "│": "|",
-    }
-)
-
+_ONE_FOR_ONE = "×·–—−÷‘’“”─│≈\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}", "x.---/''\"\"-|~  "
+_ASCII: dict[int, int | str] = {
+    **str.maketrans(*_ONE_FOR_ONE),
+    **{ord(one): told for one, told in {"…": "...", "≤": "<=", "≥": ">=", "→": "->"}.items()},
+}
 
 Style = Literal[
     "usd",
@@ -73,7 +54,6 @@ Style = Literal[
     "margin",
     "kw",
     "gb",
-    "hours",
     "weeks",
     "more_usd",
     "more_count",
@@ -106,8 +86,10 @@ class WrittenStyle(NamedTuple):
 
 
 def seen(value: Fraction, style: Style) -> Fraction:
-    """A figure in the unit that a reader sees."""
-    return towards_zero(value) if style == "margin" else value / WRITTEN[style].per
+    """A figure in the unit that a reader sees; no margin is told to be larger than it is."""
+    if style == "margin":
+        return Fraction(int(value * 1000), 1000)
+    return value / WRITTEN[style].per
 
 
 @lru_cache(maxsize=4096, typed=True)  # each document draws the same figure three times
@@ -340,11 +322,6 @@ def _rounded(value: Fraction, digits: int) -> str:
     return f"{sign}{whole:,}.{rest:0{digits}}" if digits else f"{sign}{whole:,}"
 
 
-def towards_zero(share: Fraction) -> Fraction:
-    """In tenths of a per cent, cut off, so that no margin is told to be larger than it is."""
-    return Fraction(int(share * 1000), 1000)
-
-
 def _trimmed(value: Fraction, digits: int) -> str:
     text = _rounded(value, digits)
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -373,7 +350,6 @@ WRITTEN: Mapping[Style, WrittenStyle] = {
     ),
     "kw": WrittenStyle(1000, lambda kw: _trimmed(kw, 3), "#,##0.0##"),
     "gb": WrittenStyle(1000, lambda gb: _trimmed(gb, 1), "#,##0.0"),
-    "hours": WrittenStyle(1, lambda hours: _rounded(hours, 0), "#,##0"),
     "weeks": WrittenStyle(
         1,
         lambda weeks: f"{_rounded(weeks, 0)} {'week' if abs(weeks) == 1 else 'weeks'}",

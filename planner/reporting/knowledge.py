@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from pydantic import BaseModel
 
 from planner.inputs.base import Frozen, SourcedFigure
-from planner.inputs.catalog.catalog import Catalog, PurchasePrice, RentPrice
-from planner.inputs.rules.rule import Erratum, Example, Rule, RuleInput, RuleSource
+from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.rules.rule import Example, Rule, RuleInput
 from planner.packing.solvers.doctor import Examined
 from planner.reporting.document import (
     Block,
     Bullets,
+    ColumnKind,
     Document,
+    Getter,
     Heading,
     Paragraph,
-    Table,
     Verbatim,
+    columns_for,
     table,
+    whole,
 )
 from planner.reporting.format import code, count_of, figure
-from planner.sizing.selftest import ExampleResult
+from planner.sizing.engine import ExampleResult
 
 _UNITS = (
     ("_gb_per_s", "GB/s"),
@@ -49,12 +53,7 @@ def entry_ids(catalog: Catalog) -> tuple[str, ...]:
 
 def catalog_document(catalog: Catalog, kinds: tuple[str, ...]) -> Document:
     """Lists of the chosen kinds, in their order."""
-    draw: dict[str, Callable[[Catalog], tuple[Block, ...]]] = {
-        "gpus": _gpus,
-        "nodes": _nodes,
-        "models": _models,
-        "prices": _prices,
-    }
+    draw = {"gpus": _gpus, "nodes": _nodes, "models": _models, "prices": _prices}
     return (
         *(block for kind in kinds for block in draw[kind](catalog)),
         Paragraph(
@@ -65,25 +64,31 @@ def catalog_document(catalog: Catalog, kinds: tuple[str, ...]) -> Document:
     )
 
 
-def _value(fact: SourcedFigure[Any] | None) -> str:
-    if fact is None:
-        return _NONE
-    return f"{figure(fact.value)}{_star(fact.basis)}"
+def _starred(value: object, basis: str) -> str:
+    return f"{figure(value)}{'*' if basis in ('estimate', 'assumption') else ''}"
 
 
-def _star(basis: str) -> str:
-    return "*" if basis in ("estimate", "assumption") else ""
+def _figures(**columns: str) -> tuple[tuple[str, ColumnKind, Getter[tuple[str, Any]]], ...]:
+    """Columns of an entry's figures, by where each stands in it."""
+
+    def cell(row: tuple[str, Any], place: str) -> str:
+        fact = attrgetter(place)(row[1])
+        return _NONE if fact is None else _starred(fact.value, fact.basis)
+
+    return columns_for(((title, place) for place, title in columns.items()), cell)
 
 
 def _gpus(catalog: Catalog) -> tuple[Block, ...]:
     rows = table(
         sorted(catalog.gpus.items()),
         ("GPU type", "name", lambda row: row[0]),
-        ("Memory, GB", "number", lambda row: _value(row[1].memory_gb)),
-        ("Driver, MiB", "number", lambda row: _value(row[1].driver_memory_mib)),
-        ("GB/s", "number", lambda row: _value(row[1].bandwidth_gb_per_s)),
-        ("bf16 TFLOPS", "number", lambda row: _value(row[1].dense_tflops.bf16)),
-        ("TDP, W", "number", lambda row: _value(row[1].tdp_w)),
+        *_figures(
+            memory_gb="Memory, GB",
+            driver_memory_mib="Driver, MiB",
+            bandwidth_gb_per_s="GB/s",
+            **{"dense_tflops.bf16": "bf16 TFLOPS"},
+            tdp_w="TDP, W",
+        ),
         ("MIG", "number", lambda row: str(len(row[1].mig_profiles) or _NONE)),
     )
     return (Heading(f"GPU types ({len(catalog.gpus)})"), rows)
@@ -94,22 +99,24 @@ def _nodes(catalog: Catalog) -> tuple[Block, ...]:
         sorted(catalog.nodes.items()),
         ("Node type", "name", lambda row: row[0]),
         ("GPUs", "text", lambda row: f"{row[1].gpus.value} × {row[1].gpu_type}"),
-        ("Cores", "number", lambda row: _value(row[1].cpu_cores)),
-        ("Host, GB", "number", lambda row: _value(row[1].host_memory_gb)),
-        ("Mean kW", "number", lambda row: _value(row[1].mean_power_kw)),
-        ("Units", "number", lambda row: _value(row[1].rack_units)),
+        *_figures(
+            cpu_cores="Cores",
+            host_memory_gb="Host, GB",
+            mean_power_kw="Mean kW",
+            rack_units="Units",
+        ),
         ("Spans", "number", lambda row: "yes" if row[1].scale_out_fabric else "no"),
     )
     return (Heading(f"Node types ({len(catalog.nodes)})"), rows)
 
 
 def _models(catalog: Catalog) -> tuple[Block, ...]:
+    plain = (("Layers", "layers"), ("Hidden", "hidden"))
     rows = table(
         sorted(catalog.models.items()),
         ("Model", "name", lambda row: row[0]),
-        ("Billion", "number", lambda row: f"{figure(row[1].parameters_b)}{_star(row[1].basis)}"),
-        ("Layers", "number", lambda row: figure(row[1].layers)),
-        ("Hidden", "number", lambda row: figure(row[1].hidden)),
+        ("Billion", "number", lambda row: _starred(row[1].parameters_b, row[1].basis)),
+        *columns_for(plain, lambda row, name: figure(getattr(row[1], name))),
         ("Heads / KV", "number", lambda row: f"{row[1].heads} / {row[1].kv_heads}"),
         ("Context", "number", lambda row: figure(row[1].max_context)),
     )
@@ -118,26 +125,22 @@ def _models(catalog: Catalog) -> tuple[Block, ...]:
 
 def _prices(catalog: Catalog) -> tuple[Block, ...]:
     book, header = catalog.prices, catalog.prices.header
+
+    def price(id_: str, kind: str) -> str:
+        known = getattr(book, kind).get(id_)
+        name = "price_usd" if kind == "purchase" else "usd_per_gpu_hour"
+        return _starred(getattr(known, name), known.basis) if known else _NONE
+
     rows = table(
         sorted({*book.purchase, *book.rent}),
         ("Node type", "name", lambda id_: id_),
-        ("Buy, USD", "number", lambda id_: _price(book.purchase, id_, "price_usd")),
-        (
-            "Rent, USD per GPU-hour",
-            "number",
-            lambda id_: _price(book.rent, id_, "usd_per_gpu_hour"),
-        ),
+        *columns_for((("Buy, USD", "purchase"), ("Rent, USD per GPU-hour", "rent")), price),
     )
     return (
         Heading(f"Prices ({header.id}, {header.date.isoformat()})"),
         Paragraph(header.notice, tone="warning" if header.illustrative else "plain"),
         rows,
     )
-
-
-def _price(prices: Mapping[str, PurchasePrice | RentPrice], id_: str, name: str) -> str:
-    price = prices.get(id_)
-    return f"{figure(getattr(price, name))}{_star(price.basis)}" if price else _NONE
 
 
 def entry_document(catalog: Catalog, id_: str) -> Document:
@@ -152,10 +155,10 @@ def entry_document(catalog: Catalog, id_: str) -> Document:
     found = [(kind, entries[id_]) for kind, entries in kinds if id_ in entries]
     if not found:
         raise KeyError(id_)
-    blocks: list[Block] = [Heading(id_, 1)]
-    for kind, entry in found:
-        blocks += [Heading(kind), *_facts(catalog, entry)]
-    return tuple(blocks)
+    return (
+        Heading(id_, 1),
+        *(one for kind, entry in found for one in (Heading(kind), *_facts(catalog, entry))),
+    )
 
 
 def _facts(catalog: Catalog, entry: BaseModel) -> Iterator[Block]:
@@ -218,74 +221,54 @@ def rules_document(rules: Iterable[Rule]) -> Document:
     )
 
 
-def rule_document(rule: Rule) -> Document:
+@whole
+def rule_document(rule: Rule) -> Iterator[Block]:
     """One rule: what it says, when, who says so, worked cases, errata, and where it is wrong."""
     trust = "" if rule.basis == "published" else f", basis: {rule.basis}"
-    blocks: list[Block] = [
-        Heading(rule.title, 1),
-        Paragraph(f"{rule.id} ({rule.kind}{trust})", tone="faint"),
-        Verbatim(_statement(rule)),
-    ]
-    if rule.message:
-        blocks.append(Paragraph(f"Says: {' '.join(rule.message.split())}"))
-    blocks += _applies(rule)
-    if rule.inputs:
-        blocks += [Heading("Inputs"), _inputs(rule)]
-    blocks += _errata(rule.errata)
-    blocks += [Heading("Sources"), Bullets(tuple(map(_source, rule.sources)))]
-    if rule.examples:
-        blocks += [Heading("Examples"), Bullets(tuple(_example(rule, e) for e in rule.examples))]
-    if rule.known_wrong_when:
-        blocks += [Heading("Known wrong when"), Bullets(rule.known_wrong_when)]
-    return tuple(blocks)
-
-
-def _statement(rule: Rule) -> tuple[str, ...]:
-    if rule.gives is None:
-        return (f"if {rule.formula}",) if rule.formula else ("holds whenever it applies",)
     unit = f"   [{rule.gives_unit}]" if rule.gives_unit else ""
-    return (f"{rule.gives} = {rule.stated}{unit}",)
-
-
-def _applies(rule: Rule) -> list[Block]:
-    if not rule.applies:
-        return [Paragraph("Applies always.")]
-    words = tuple(f"{name} is {when.describe()}" for name, when in rule.applies.items())
-    fallback = ", and no other rule speaks" if rule.fallback else ""
-    return [Heading("Applies when"), Bullets((*words[:-1], f"{words[-1]}{fallback}"))]
-
-
-def _inputs(rule: Rule) -> Table:
-    return table(
-        rule.inputs.items(),
-        ("Name", "name", lambda row: row[0]),
-        ("Unit", "text", lambda row: row[1].unit),
-        ("If unknown", "text", lambda row: _stand_in(row[1])),
-        ("Meaning", "text", lambda row: row[1].meaning or ""),
-    )
+    statement = f"if {rule.formula}" if rule.formula else "holds whenever it applies"
+    yield Heading(rule.title, 1)
+    yield Paragraph(f"{rule.id} ({rule.kind}{trust})", tone="faint")
+    yield Verbatim((f"{rule.gives} = {rule.stated}{unit}" if rule.gives else statement,))
+    if rule.message:
+        yield Paragraph(f"Says: {' '.join(rule.message.split())}")
+    if rule.applies:
+        words = [f"{name} is {when.describe()}" for name, when in rule.applies.items()]
+        words[-1] += ", and no other rule speaks" if rule.fallback else ""
+        yield from (Heading("Applies when"), Bullets(tuple(words)))
+    else:
+        yield Paragraph("Applies always.")
+    if rule.inputs:
+        yield Heading("Inputs")
+        yield table(
+            rule.inputs.items(),
+            ("Name", "name", lambda row: row[0]),
+            ("Unit", "text", lambda row: row[1].unit),
+            ("If unknown", "text", lambda row: _stand_in(row[1])),
+            ("Meaning", "text", lambda row: row[1].meaning or ""),
+        )
+    for erratum in rule.errata:
+        yield Heading("ERRATUM of the source")
+        yield Paragraph(f"It says: {erratum.says}", tone="warning")
+        yield Paragraph(f"The arithmetic: {erratum.arithmetic}")
+        yield Paragraph(f"Decision: {erratum.decision}", tone="strong")
+    lists = {
+        "Sources": [
+            f"{one.text}, read {one.read.isoformat()}{f': “{one.quote}”' if one.quote else ''}"
+            for one in rule.sources
+        ],
+        "Examples": [_example(rule, one) for one in rule.examples],
+        "Known wrong when": rule.known_wrong_when,
+    }
+    for title, items in lists.items():
+        if items:
+            yield from (Heading(title), Bullets(tuple(items)))
 
 
 def _stand_in(given: RuleInput) -> str:
     if given.default is not None:
         return f"{figure(given.default)}, listed as an assumption"
     return f"{figure(given.otherwise)}" if given.otherwise is not None else "needed"
-
-
-def _errata(errata: tuple[Erratum, ...]) -> list[Block]:
-    blocks: list[Block] = []
-    for erratum in errata:
-        blocks += [
-            Heading("ERRATUM of the source"),
-            Paragraph(f"It says: {erratum.says}", tone="warning"),
-            Paragraph(f"The arithmetic: {erratum.arithmetic}"),
-            Paragraph(f"Decision: {erratum.decision}", tone="strong"),
-        ]
-    return blocks
-
-
-def _source(source: RuleSource) -> str:
-    quote = f": “{source.quote}”" if source.quote else ""
-    return f"{source.text}, read {source.read.isoformat()}{quote}"
 
 
 def _example(rule: Rule, example: Example) -> str:
@@ -315,51 +298,41 @@ def examples_document(results: Sequence[ExampleResult]) -> Document:
 def doctor_document(examined: Sequence[Examined]) -> Document:
     """One row for each solver and case, then what follows from it."""
     deciding = [one for one in examined if one.decides]
-    second = [one for one in examined if not one.decides]
-    lies = [one for one in deciding if one.wrong]
-    verdict = (
-        "Do not plan with this installation: " + _advice(deciding[0].solver)
-        if lies
-        else f"{deciding[0].solver} gives the right answer to each; plans may rest on it."
-    )
+    solver, lies = deciding[0].solver, any(one.wrong for one in deciding)
+    verdict = f"{solver} gives the right answer to each; plans may rest on it."
+    if lies:
+        verdict = f"Do not plan with this installation: {solver} is known to lie; install the "
+        verdict += "versions that pyproject.toml asks for."
+
+    def right(one: Examined) -> str:
+        orders = len(one.case.programs)
+        if orders == 1:
+            return "no" if one.wrong else "yes"
+        told = count_of(orders, "order")
+        return f"no, wrong in {one.wrong} of {told}" if one.wrong else f"yes, in {told}"
+
+    def programs(examined: Sequence[Examined]) -> Block:
+        return table(
+            examined,
+            ("Program", "text", lambda one: one.case.name),
+            ("Truth", "number", lambda one: f"{one.case.optimum:,.6g}"),
+            ("Says", "text", lambda one: one.said),
+            ("Right", "name", right),
+        )
+
+    cases = [one.case for one in deciding]
     return (
         Heading("Solvers of this installation", 1),
         Paragraph(verdict, tone="warning" if lies else "strong"),
         Heading("The solver that plans rest on"),
-        _programs(deciding),
+        programs(deciding),
         Heading(f"Asked for a second opinion alone ({code('planner plan --crosscheck')})"),
-        _programs(second),
+        programs([one for one in examined if not one.decides]),
         Paragraph(
             "What it says against a proof is believed only where its own solution keeps every row "
             "of the program, counted in fractions.",
             tone="faint",
         ),
         Heading("Where each was reported"),
-        Bullets(tuple(_reported(one) for one in deciding)),
+        Bullets(tuple(f"{case.name}: {case.what} ({case.source})" for case in cases)),
     )
-
-
-def _advice(solver: str) -> str:
-    return f"{solver} is known to lie; install the versions that pyproject.toml asks for."
-
-
-def _programs(examined: Sequence[Examined]) -> Block:
-    return table(
-        examined,
-        ("Program", "text", lambda one: one.case.name),
-        ("Truth", "number", lambda one: f"{one.case.optimum:,.6g}"),
-        ("Says", "text", lambda one: one.said),
-        ("Right", "name", _right),
-    )
-
-
-def _right(one: Examined) -> str:
-    orders = len(one.case.programs)
-    if orders == 1:
-        return "no" if one.wrong else "yes"
-    told = count_of(orders, "order")
-    return f"no, wrong in {one.wrong} of {told}" if one.wrong else f"yes, in {told}"
-
-
-def _reported(one: Examined) -> str:
-    return f"{one.case.name}: {one.case.what} ({one.case.source})"

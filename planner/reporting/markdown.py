@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -41,40 +41,32 @@ def picture(title: str, file: str) -> str:
 
 
 def _block(block: Block) -> str:
-    if isinstance(block, Heading):
-        return f"{'#' * block.level} {_text(block.text)}"
-    if isinstance(block, Paragraph):
-        text = _opening(block.text)
-        return f"**{text}**" if block.tone == "strong" else text
-    if isinstance(block, Bullets):
-        return "\n".join(f"- {_opening(item)}" for item in block.items)
-    if isinstance(block, Table):
-        return _table(block)
-    return _fenced(block.lines) if isinstance(block, Verbatim) else ""
-
-
-def _table(table: Table) -> str:
-    marks = tuple("---:" if column.align == "right" else "---" for column in table.columns)
-    rows = [
-        _row(tuple(_text(column.title) for column in table.columns)),
-        _row(marks),
-        *(_row(tuple(_text(cell_text(cell)) for cell in row)) for row in table.rows),
-    ]
-    if table.footer:
-        sums = (_text(cell_text(cell)) for cell in table.footer)
-        rows.append(_row(tuple(f"**{text}**" if text else "" for text in sums)))
-    return "\n".join(rows)
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _fenced(lines: tuple[str, ...]) -> str:
-    body = "\n".join(visible(line) for line in lines)
-    longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{body}\n{fence}"
+    match block:
+        case Heading():
+            return f"{'#' * block.level} {_text(block.text)}"
+        case Paragraph():
+            text = _opening(block.text)
+            return f"**{text}**" if block.tone == "strong" else text
+        case Bullets():
+            return "\n".join(f"- {_opening(item)}" for item in block.items)
+        case Table():
+            marks = ("---:" if column.align == "right" else "---" for column in block.columns)
+            rows = [
+                [_text(column.title) for column in block.columns],
+                marks,
+                *([_text(cell_text(cell)) for cell in row] for row in block.rows),
+            ]
+            if block.footer:
+                sums = [_text(cell_text(cell)) for cell in block.footer]
+                rows.append([f"**{text}**" if text else "" for text in sums])
+            return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        case Verbatim():
+            body = "\n".join(visible(line) for line in block.lines)
+            longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
+            fence = "`" * max(3, longest + 1)
+            return f"{fence}text\n{body}\n{fence}"
+        case _:
+            return ""
 
 
 def _opening(raw: str) -> str:
@@ -113,15 +105,23 @@ def comment(document: Document, opened: Container[str], whole: str) -> str:
 
     `whole` says where the rows stand that are cut off.
     """
-    drawn = (_drawn(document, opened, most, whole) for most in _ROWS)
+    sections: list[tuple[Heading, list[Block]]] = []
+    for block in document:
+        if isinstance(block, Heading) and block.level <= 2:
+            sections.append((block, []))
+        else:
+            sections[-1][1].append(block)
+    drawn = (_drawn(sections, opened, most, whole) for most in _ROWS)
     return next(text for text in drawn if len(text.encode()) <= MOST_BYTES)
 
 
-def _drawn(document: Document, opened: Container[str], most: int, whole: str) -> str:
-    (title, opening), *sections = _sections(document)
+def _drawn(
+    sections: Sequence[tuple[Heading, list[Block]]], opened: Container[str], most: int, whole: str
+) -> str:
+    (title, opening), *rest = sections
     named = replace(title, text=shortened(title.text, _LONGEST_TITLE), level=3)
     shown, folded = [named, *opening], []
-    for heading, blocks in sections:
+    for heading, blocks in rest:
         kept = [one for block in blocks for one in _cut(block, most, whole)]
         if heading.text in opened:
             shown += (replace(heading, level=4), *kept)
@@ -131,27 +131,13 @@ def _drawn(document: Document, opened: Container[str], most: int, whole: str) ->
     return "\n".join((render(shown), *folded))
 
 
-def _sections(document: Document) -> list[tuple[Heading, list[Block]]]:
-    """Each heading of the first two levels, and what stands below it."""
-    found: list[tuple[Heading, list[Block]]] = []
-    for block in document:
-        if isinstance(block, Heading) and block.level <= 2:
-            found.append((block, []))
-        else:
-            found[-1][1].append(block)
-    return found
-
-
 def _cut(block: Block, most: int, whole: str) -> Iterator[Block]:
     """The block with its first rows, and how many more there are."""
+    left = 0
     if isinstance(block, Table):
-        yield replace(block, rows=block.rows[:most])
-        left = len(block.rows) - most
+        left, block = len(block.rows) - most, replace(block, rows=block.rows[:most])
     elif isinstance(block, Bullets):
-        yield replace(block, items=block.items[:most])
-        left = len(block.items) - most
-    else:
-        yield block
-        left = 0
+        left, block = len(block.items) - most, replace(block, items=block.items[:most])
+    yield block
     if left > 0:
         yield Paragraph(f"… {count_of(left, 'more row')}: {whole}", "faint")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -76,118 +75,106 @@ def render(document: Iterable[Block], look: TerminalOptions) -> str:
 
 
 def _draw_block(console: Console, block: Block, look: TerminalOptions) -> None:
-    if isinstance(block, Heading):
-        _draw_heading(console, block, look)
-    elif isinstance(block, Paragraph):
-        console.print(Text(look.text(block.text), style=_STYLES[block.tone]))
-    elif isinstance(block, Bullets):
-        _draw_bullets(console, block, look)
-    elif isinstance(block, Table):
-        _draw_table(console, block, look)
-    elif isinstance(block, Verbatim):
-        for line in block.lines:
-            _draw_verbatim(console, look.text(line))
+    match block:
+        case Heading():
+            title = look.text(block.text)
+            console.print()
+            if block.level == 2:
+                rule = "─" * max(console.width - cell_len(title) - 4, 0)
+                title = f"── {title} {rule}"
+            console.print(Text(title, style="bold", overflow="fold"))
+        case Paragraph():
+            console.print(Text(look.text(block.text), style=_STYLES[block.tone]))
+        case Bullets():
+            grid = RichTable.grid(padding=(0, 1))
+            grid.add_column(no_wrap=True)
+            grid.add_column(overflow="fold")
+            for item in block.items:
+                words = Text(look.text(item), style=_STYLES[block.tone])
+                grid.add_row("·" if look.unicode else "-", words)
+            console.print(grid)
+        case Table():
+            _draw_table(console, block, look)
+        case Verbatim():
+            for line in map(look.text, block.lines):
+                indent = " " * min(len(line) - len(line.lstrip()) + 4, console.width // 2)
+                for part in _wrapped(line, console.width, indent) or [""]:
+                    console.print(Text(part, overflow="fold"), soft_wrap=True)
 
 
-def _draw_heading(console: Console, heading: Heading, look: TerminalOptions) -> None:
-    title = look.text(heading.text)
-    console.print()
-    if heading.level == 2:
-        rule = "─" * max(console.width - cell_len(title) - 4, 0)
-        console.print(Text(f"── {title} {rule}", style="bold", overflow="fold"))
-    else:
-        console.print(Text(title, style="bold"))
-
-
-def _draw_bullets(console: Console, bullets: Bullets, look: TerminalOptions) -> None:
-    grid = RichTable.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    mark = "·" if look.unicode else "-"
-    for item in bullets.items:
-        grid.add_row(mark, Text(look.text(item), style=_STYLES[bullets.tone]))
-    console.print(grid)
-
-
-def _draw_verbatim(console: Console, line: str) -> None:
-    indent = " " * min(len(line) - len(line.lstrip()) + 4, console.width // 2)
-    folded = textwrap.wrap(
-        line, console.width, subsequent_indent=indent, replace_whitespace=False
-    ) or [""]
-    for part in folded:
-        console.print(Text(part, overflow="fold"), soft_wrap=True)
-
-
-class _Shown(NamedTuple):
-    """A table as this output can show it."""
-
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
-    footer: tuple[str, ...]
+def _wrapped(line: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(line, width, subsequent_indent=indent, replace_whitespace=False)
 
 
 def _draw_table(console: Console, table: Table, look: TerminalOptions) -> None:
-    shown = _as_shown(table, look)
-    widths = _widths(shown, console.width)
+    """Columns, or a small block for each row where the page is too narrow for them."""
+    titles = [look.text(column.title) for column in table.columns]
+    rows = [
+        [look.text(cell_text(cell)) for cell in row]
+        for row in (*table.rows, *((table.footer,) * bool(table.footer)))
+    ]
+    texts = list(zip(titles, *rows, strict=True))
+    widths = _widths(table.columns, texts, console.width)
     if widths is None:
-        _draw_records(console, shown)
+        _draw_records(console, table.columns[0], titles, rows)
         return
+
+    def broken(cell: str, width: int) -> Text:
+        """Broken between words or after a hyphen; wide characters are left to rich."""
+        if cell_len(cell) <= width or cell_len(cell) != len(cell):
+            return Text(cell)
+        return Text("\n".join(textwrap.wrap(cell, width)))
+
     drawn = RichTable(
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
         padding=(0, _GAP - 1, 0, 0),
-        show_footer=bool(shown.footer),
+        show_footer=bool(table.footer),
         header_style="bold",
         footer_style="bold",
     )
-    for place, (column, width) in enumerate(zip(shown.columns, widths, strict=True)):
-        footer = shown.footer[place] if shown.footer else ""
+    for column, width, (title, *cells) in zip(table.columns, widths, texts, strict=True):
         drawn.add_column(
-            _broken(column.title, width),
-            footer=_broken(footer, width),
+            broken(title, width),
+            footer=broken(cells[-1], width) if table.footer else "",
             justify=column.align,
             overflow="fold",
             width=width,
         )
-    for row in shown.rows:
-        drawn.add_row(*(_broken(cell, width) for cell, width in zip(row, widths, strict=True)))
+    for row in rows[: len(table.rows)]:
+        drawn.add_row(*map(broken, row, widths))
     console.print(drawn)
 
 
-def _broken(cell: str, width: int) -> Text:
-    """Broken between words or after a hyphen; wide characters are left to rich."""
-    if cell_len(cell) <= width or cell_len(cell) != len(cell):
-        return Text(cell)
-    return Text("\n".join(textwrap.wrap(cell, width)))
-
-
-def _as_shown(table: Table, look: TerminalOptions) -> _Shown:
-    return _Shown(
-        tuple(
-            Column(look.text(column.title), column.align, column.wraps) for column in table.columns
-        ),
-        tuple(tuple(look.text(cell_text(cell)) for cell in row) for row in table.rows),
-        tuple(look.text(cell_text(cell)) for cell in table.footer),
-    )
-
-
-def _widths(table: _Shown, page: int) -> tuple[int, ...] | None:
+def _widths(
+    columns: Sequence[Column], texts: Sequence[Sequence[str]], page: int
+) -> tuple[int, ...] | None:
     """Cells for each column, those that wrap sharing what is left; None if the page is too narrow.
 
-    Whole words have room if the page has it.
+    Whole words have room if the page has it. `texts` are each column's, its title first.
     """
-    places = range(len(table.columns))
-    room = page - _GAP * (len(places) - 1)
-    natural = [max(map(cell_len, _cells(table, place))) for place in places]
+
+    def least(column: Column, title: str, cells: Sequence[str], longest_word: int) -> int:
+        if not column.wraps:
+            heads = title.split() if column.align == "right" else [title]
+            return max(map(cell_len, (*heads, *cells)), default=0)
+        words = (cell_len(word) for cell in (title, *cells) for word in cell.split())
+        return min(max(words, default=0), longest_word)
+
+    room = page - _GAP * (len(columns) - 1)
+    natural = [max(map(cell_len, one)) for one in texts]
     for longest_word in (page, 26, 22, 18, _NARROWEST_WORDS):
-        widths = [_column_narrowest(table, place, longest_word) for place in places]
+        widths = [
+            least(column, title, cells, longest_word)
+            for column, (title, *cells) in zip(columns, texts, strict=True)
+        ]
         if sum(widths) <= room:
             break
     else:
         return None
     left = room - sum(widths)
-    growing = sorted(places, key=lambda place: natural[place] - widths[place])
+    growing = sorted(range(len(columns)), key=lambda place: natural[place] - widths[place])
     for rank, place in enumerate(growing):
         grown = min(natural[place] - widths[place], left // (len(growing) - rank))
         widths[place] += grown
@@ -195,34 +182,16 @@ def _widths(table: _Shown, page: int) -> tuple[int, ...] | None:
     return tuple(widths)
 
 
-def _cells(table: _Shown, place: int) -> list[str]:
-    """Every text of one column."""
-    return [
-        table.columns[place].title,
-        *(row[place] for row in table.rows),
-        *table.footer[place : place + 1],
-    ]
-
-
-def _column_narrowest(table: _Shown, place: int, longest_word: int) -> int:
-    title, *cells = _cells(table, place)
-    column = table.columns[place]
-    if not column.wraps:
-        heads = title.split() if column.align == "right" else [title]
-        return max(map(cell_len, (*heads, *cells)), default=0)
-    words = max((cell_len(word) for cell in (title, *cells) for word in cell.split()), default=0)
-    return min(words, longest_word)
-
-
-def _draw_records(console: Console, table: _Shown) -> None:
-    """Draw one small block per row, for a page too narrow for columns."""
+def _draw_records(
+    console: Console, first: Column, titles: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
     name = ""
-    for row in (*table.rows, table.footer) if table.footer else table.rows:
+    for row in rows:
         name = row[0] or name
-        if table.columns[0].align == "right":  # a number says little without its title
-            name = f"{table.columns[0].title} {name}"
+        if first.align == "right":  # a number says little without its title
+            name = f"{titles[0]} {name}"
         console.print(Text(name, style="bold", overflow="fold"))
-        for column, cell in zip(table.columns[1:], row[1:], strict=True):
+        for title, cell in zip(titles[1:], row[1:], strict=True):
             if cell:
-                line = Text(f"{column.title}: {cell}", overflow="fold")
+                line = Text(f"{title}: {cell}", overflow="fold")
                 console.print(Padding(line, (0, 0, 0, 2)))

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from string import ascii_uppercase
 from types import MappingProxyType
+from typing import Any
 
 from planner.inputs.base import Frozen
-from planner.planning.ledger.accounts import Accounts, Capacity
-from planner.planning.ledger.traced import FigureReader, TracedFigure, total
+from planner.planning.accounts import Accounts, Capacity
 from planner.planning.plan import Acquisition, Plan
+from planner.planning.traced_figures import NOTHING, FigureReader, TracedFigure, total
 from planner.reporting.document import (
     Block,
     Cell,
-    Fields,
+    ColumnKind,
     Figure,
-    Fold,
     Heading,
     Link,
-    NodeMap,
-    Paragraph,
-    Table,
-    cell_text,
+    columns_for,
 )
 from planner.reporting.format import Style
 from planner.whatif.alternatives import Alternatives
@@ -52,12 +49,45 @@ class RelatedResults:
     """What of the inputs of the plan is not as it was when it was made, a sentence each."""
 
 
-_ALONE = RelatedResults()
+ALONE = RelatedResults()
 
 
 def anchor_of(place: int) -> str:
     """Of the section that stands in a place, from 0."""
     return f"section-{place + 1}"
+
+
+_BY_ENDING: Mapping[str, Style] = {
+    r"_cents(\[[\d*]+\])?$": "usd",
+    r"_mb$": "gb",
+    r"_w(\[[\d*]+\])?$": "kw",
+}
+"""How a figure is written, by the end of its place."""
+_LEADS = {
+    r"^spare_cost": "how-spare",
+    r"optimism_bias": "how-optimism",
+    r"^break_evens": "how-break-even",
+    r"chargeback": "how-teams",
+    r"\breleases": "how-let-go",
+    r"endpoints|\.serving\.": "how-serving",
+    r"^(sum\()?api": "how-apis",
+    r"^settings|gpu_capacity_mb$": "how-settings",
+    r"^proof|(tag|extra)_cents|costs\[\*\]\.present_cents|present_cents \+": "how-proof",
+    r"\bcosts|^budgets": "how-cost",
+    r"\bacquisitions": "how-bill",
+    r"^jobs.*units|\.asked": "how-need",
+    r"node_types|^sites": "how-site",
+}
+"""The paragraph on how a figure comes about, by what its sum over plan.json holds."""
+
+
+@lru_cache(maxsize=10_000)
+def _leads_to(sum_: str) -> str:
+    """Of costs and orders the paragraph on the one that it is of, if it is of one."""
+    trace = next((to for pattern, to in _LEADS.items() if re.search(pattern, sum_)), "how-use")
+    lines = set(re.findall(r"(?:costs|acquisitions)\[(\d+|\*)\]", sum_))
+    alone = trace in ("how-cost", "how-bill") and len(lines) == 1 and "*" not in lines
+    return f"{trace}-{lines.pop()}" if alone else trace
 
 
 class TracedFile:
@@ -72,27 +102,38 @@ class TracedFile:
 
     def figure(self, traced: TracedFigure, style: Style, trace: str = "") -> Figure:
         """A figure for a table."""
-        return self._told(traced.value, style, traced.sum, trace)
-
-    def _told(self, value: Fraction | date, style: Style, sum_: str, trace: str) -> Figure:
-        trace = trace or self._trace
+        trace = trace or self._trace or _leads_to(traced.sum)
         self.traces.add(trace)
-        return Figure(value, style, self._prefix + sum_, trace)
+        return Figure(traced.value, style, self._prefix + traced.sum, trace)
 
-    def at(self, place: str, style: Style, trace: str = "") -> Figure:
-        """The figure that stands at a place of the file; of several, as `[*]` says, their sum."""
+    def at(self, place: str, style: Style | None = None, trace: str = "") -> Figure:
+        """The figure that stands at a place of the file; of several, as `[*]` says, their sum.
+
+        Without a style, the end of its name says how it is written.
+        """
         found = self.read.sum(place) if "[*]" in place else self.read.at(place)
-        return self.figure(found, style, trace)
+        for ending, usual in _BY_ENDING.items():
+            if style is None and re.search(ending, place):
+                style = usual
+        return self.figure(found, style or "count", trace)
 
-    def each(self, place: str, style: Style, trace: str = "") -> Callable[[object], Figure]:
-        """For a column: the figure at the place that its row, or the parts of that, complete."""
-        return lambda row: self.at(
-            place.format(*row) if isinstance(row, tuple) else place.format(row), style, trace
-        )
+    def each(
+        self, place: str, style: Style | None = None, trace: str = ""
+    ) -> Callable[[object], Figure]:
+        """For a column: the figure at the place that its row completes."""
+        return lambda row: self.at(place.format(row), style, trace)
+
+    def figures(
+        self, stem: str, *columns: tuple[str, str]
+    ) -> Iterator[tuple[str, ColumnKind, Callable[[object], Figure]]]:
+        """Columns with their titles: of what the row completes to an entry, the named figure."""
+        for title, name in columns:
+            yield title, "number", self.each(f"{stem}.{name}")
 
     def day(self, iso: str, place: str, trace: str = "") -> Figure:
         """A day that stands at a place of the file."""
-        return self._told(date.fromisoformat(iso), "day", place, trace)
+        stands = self.figure(TracedFigure(NOTHING.value, place), "day", trace)
+        return replace(stands, value=date.fromisoformat(iso))
 
 
 class TracedPlan(TracedFile):
@@ -107,7 +148,7 @@ class TracedPlan(TracedFile):
         plan: Plan,
         titles: Mapping[str, str] = _NO_TITLES,
         name: str = "",
-        beside: RelatedResults = _ALONE,
+        beside: RelatedResults = ALONE,
     ) -> None:
         super().__init__(plan, name, "")
         self.plan, self.beside = plan, beside
@@ -117,18 +158,15 @@ class TracedPlan(TracedFile):
 
     def section(self, key: str) -> str:
         """`section 10`, `appendix A`: where the document tells of it, or that another does."""
-        if key not in self._titles:
+        number = self._titles.get(key, "").partition(".")[0]
+        if not number:
             return "the full edition"
-        number = self._number(key)
-        return f"section {number}" if number.isdecimal() else f"appendix {number}"
+        return f"{'section' if number.isdecimal() else 'appendix'} {number}"
 
     def link(self, text: str, key: str) -> Link:
         """Words, and the section that they lead to."""
         place = list(self._titles).index(key) if key in self._titles else -1
         return Link(f"{text}, {self.section(key)}", anchor_of(place))
-
-    def _number(self, key: str) -> str:
-        return self._titles[key].partition(".")[0]
 
     def asked(self, job: int, quarter: int) -> TracedFigure:
         """Units that a job asks for, also where it gives way, and those that APIs answer."""
@@ -167,7 +205,7 @@ class TracedPlan(TracedFile):
     def order_by(self, line: int) -> Figure:
         """The day on which a line of the bill must be ordered, by its place in plan.json."""
         day = self.plan.acquisitions[line].order_by
-        return self.day(day, f"acquisitions[{line}].order_by", "how-bill")
+        return self.day(day, f"acquisitions[{line}].order_by")
 
     @cached_property
     def committed(self) -> tuple[tuple[str, Figure], ...]:
@@ -176,7 +214,7 @@ class TracedPlan(TracedFile):
         charged = any(line.name == "commitments" for line in self.plan.costs)
         where = "as commitments in the cost" if charged else "in no cost of this plan"
         title = f"Still to be paid for reservations after the horizon, {where}, USD"
-        return ((title, self.figure(after, "usd", "how-bill")),) if after.value else ()
+        return ((title, self.figure(after, "usd")),) if after.value else ()
 
     @cached_property
     def columns(self) -> tuple[int, ...]:
@@ -184,6 +222,17 @@ class TracedPlan(TracedFile):
         if len(self.quarters) <= _QUARTERS_SHOWN:
             return tuple(self.quarters)
         return tuple(sorted({0, *(year.quarters[-1] for year in self.accounts.years)}))
+
+    def by_quarter(
+        self, of: Callable[[Any, int], TracedFigure]
+    ) -> Iterator[tuple[str, ColumnKind, Callable[[Any], Cell]]]:
+        """Columns of counts, one for each quarter that is shown, of a row and that quarter."""
+
+        def cell(row: object, quarter: int) -> Cell:
+            return self.figure(of(row, quarter), "count")
+
+        labels = self.plan.quarters
+        yield from columns_for(((labels[quarter], quarter) for quarter in self.columns), cell)
 
     def job(self, place: int) -> Link:
         """The job that stands in a place, and where it is told of."""
@@ -203,16 +252,11 @@ Section = tuple[str, "Callable[[TracedPlan], Iterable[Block]]"]
 def numbered_sections(
     plan: Plan,
     sections: Mapping[str, Section],
-    beside: RelatedResults = _ALONE,
+    beside: RelatedResults = ALONE,
     *,
     appendices: Collection[str] = (),
-    alone: bool = True,
 ) -> tuple[Block, ...]:
-    """Sections by their keys under numbered titles, those of appendices with letters.
-
-    Each has an anchor. What a figure or a link leads to may stand in another edition alone: then it
-    leads nowhere, and a figure tells its sum all the same. Not `alone`, other pages may hold it.
-    """
+    """Sections by their keys under numbered titles with anchors, of appendices with letters."""
     letters, numbers = iter(ascii_uppercase), iter(range(1, len(sections) + 1))
     titles = {
         key: f"{next(letters) if key in appendices else next(numbers)}. {title}"
@@ -223,41 +267,4 @@ def numbered_sections(
     for place, (key, (_, told)) in enumerate(sections.items()):
         if content := tuple(told(traced)):
             blocks += (Heading(titles[key], 2, anchor_of(place)), *content)
-    return closed(blocks) if alone else tuple(blocks)
-
-
-def closed(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """The same, where what leads to none of these blocks leads nowhere."""
-    there = frozenset(_anchors(blocks))
-    return tuple(_within(block, there) for block in blocks)
-
-
-def _anchors(blocks: Iterable[Block]) -> Iterator[str]:
-    for block in blocks:
-        if isinstance(block, Heading | Paragraph | Fold):
-            yield block.anchor
-        if isinstance(block, Fold):
-            yield from _anchors(block.blocks)
-
-
-def _within(block: Block, there: frozenset[str]) -> Block:
-    def cell(one: Cell) -> Cell:
-        if isinstance(one, Figure) and one.trace not in there:
-            return replace(one, trace="")
-        return cell_text(one) if isinstance(one, Link) and one.to not in there else one
-
-    def of_table(one: Table) -> Table:
-        rows = tuple(tuple(map(cell, row)) for row in one.rows)
-        return replace(one, rows=rows, footer=tuple(map(cell, one.footer)))
-
-    match block:
-        case Fields():
-            return Fields(tuple((name, cell(said)) for name, said in block.rows))
-        case Fold():
-            return replace(block, blocks=tuple(_within(one, there) for one in block.blocks))
-        case NodeMap():
-            return replace(block, key=of_table(block.key))
-        case Table():
-            return of_table(block)
-        case _:
-            return block
+    return tuple(blocks)

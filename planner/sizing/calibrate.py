@@ -26,8 +26,8 @@ from planner.sizing.calibration import (
     MeasuredGroup,
     MeasuredPair,
 )
+from planner.sizing.endpoint import Figures, Replica
 from planner.sizing.engine import Known, Reasoning
-from planner.sizing.flight import Figures, flight_of, in_flight_at, latency_at
 from planner.sizing.sizer import Sizer
 
 _BYTES_PER_MIB: Final = 2**20
@@ -43,15 +43,13 @@ def compare(
     runs: Iterable[Measurement], sizer: Sizer, catalog: Catalog
 ) -> tuple[MeasuredPair, ...]:
     """Predict the peak of each run, in the order given."""
-    return tuple(
-        MeasuredPair(run, sizer.memory(run.job, run.gpus), _card_gb(run, catalog)) for run in runs
-    )
-
-
-def _card_gb(run: Measurement, catalog: Catalog) -> Fraction | None:
-    gpu = catalog.gpus.get(run.gpu_type or "")
-    reported = gpu.driver_memory_mib if gpu else None
-    return None if reported is None else Fraction(reported.value * _BYTES_PER_MIB, 10**9)
+    pairs = []
+    for run in runs:
+        gpu = catalog.gpus.get(run.gpu_type or "")
+        reported = gpu.driver_memory_mib if gpu else None
+        card_gb = Fraction(reported.value * _BYTES_PER_MIB, 10**9) if reported else None
+        pairs.append(MeasuredPair(run, sizer.memory(run.job, run.gpus), card_gb))
+    return tuple(pairs)
 
 
 def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> Reasoning:
@@ -72,10 +70,10 @@ def expected_of(run: ServingMeasurement, replica: Reasoning) -> Figures:
     """What is expected of a run under its own load; `replica` is it on its own GPUs."""
     if run.load != "open":
         return replica.number
-    flight = flight_of(replica)
-    flying = in_flight_at(flight, Fraction(run.requests_per_second or 0), MOST_AT_ONCE)
-    latency = latency_at(flight.exactly, flying)
-    at = flight.exactly(in_flight=flying)
+    loaded = Replica(replica)
+    flying = loaded.in_flight_at(Fraction(run.requests_per_second or 0), MOST_AT_ONCE)
+    latency = loaded.latency_at(flying, exactly=True)
+    at = loaded.exactly(in_flight=flying)
     return lambda name: latency[name] if name in latency else at(name)
 
 
@@ -89,20 +87,20 @@ def calibrate(runs: MeasuredRuns, sizer: Sizer, catalog: Catalog, rules: RuleBoo
     Raises InputError where no run can be compared.
     """
     tuned = [run for run in runs if isinstance(run, Measurement)]
-    ratios: dict[str, list[tuple[str, Fraction]]] = {
-        PEAKS: [
-            (pair.run.tune.method, pair.ratio)
-            for pair in compare(tuned, sizer, catalog)
-            if pair.ratio is not None
-        ],
-        HOURS: [(run.tune.method, ratio) for run in tuned if (ratio := _slower(run, sizer))],
-        SERVING_TIMES: [
-            (run.model, ratio)
-            for run in runs
-            if isinstance(run, ServingMeasurement) and (ratio := _served_slower(run, sizer))
-        ],
-    }
-    if not any(ratios.values()):
+    served = [run for run in runs if isinstance(run, ServingMeasurement)]
+    peaks = ((pair.run.tune.method, pair.ratio) for pair in compare(tuned, sizer, catalog))
+    hours = ((run.tune.method, _slower(run, sizer)) for run in tuned)
+    times = ((run.model, _served_slower(run, sizer)) for run in served)
+    factors = []
+    for fact, ratios in ((PEAKS, peaks), (HOURS, hours), (SERVING_TIMES, times)):
+        if found := [(name, ratio) for name, ratio in ratios if ratio]:
+            weight = Reasoning(rules, {}).number(_PRIOR_RUNS[fact])
+            if weight is None:
+                raise InputError(
+                    Finding(f"no rule gives {_PRIOR_RUNS[fact]}, which calibration needs")
+                )
+            factors.append(_factors(fact, found, Fraction(weight)))
+    if not factors:
         raise InputError(
             Finding(
                 "no run can be compared with a prediction",
@@ -110,14 +108,7 @@ def calibrate(runs: MeasuredRuns, sizer: Sizer, catalog: Catalog, rules: RuleBoo
                 "measured speed, for at least one",
             )
         )
-    return Calibration(
-        tuple(
-            _factors(fact, found, _prior_runs(_PRIOR_RUNS[fact], rules))
-            for fact, found in ratios.items()
-            if found
-        ),
-        _first_tokens((run for run in runs if isinstance(run, ServingMeasurement)), sizer),
-    )
+    return Calibration(tuple(factors), _first_tokens(served, sizer))
 
 
 def _slower(run: Measurement, sizer: Sizer) -> Fraction | None:
@@ -156,15 +147,13 @@ def _first_tokens(runs: Iterable[ServingMeasurement], sizer: Sizer) -> tuple[Fir
     )
 
 
-def _prior_runs(name: str, rules: RuleBook) -> Fraction:
-    weight = Reasoning(rules, {}).number(name)
-    if weight is None:
-        raise InputError(Finding(f"no rule gives {name}, which calibration needs"))
-    return Fraction(weight)
-
-
 def _factors(fact: str, ratios: Sequence[tuple[str, Fraction]], weight: Fraction) -> Factors:
-    together = _middle if fact == SERVING_TIMES else _averaged
+    def together(before: Fraction, weight: Fraction, ratios: list[Fraction]) -> Fraction:
+        """What was believed before, counted as `weight` runs, together with the runs."""
+        if fact == SERVING_TIMES:
+            return median([before] * ceil(weight) + ratios)
+        return (before * weight + sum(ratios, Fraction(0))) / (weight + len(ratios))
+
     groups = []
     for name in sorted({name for name, _ in ratios}):
         own = [ratio for other, ratio in ratios if other == name]
@@ -179,13 +168,3 @@ def _factors(fact: str, ratios: Sequence[tuple[str, Fraction]], weight: Fraction
         )
     elsewhere = together(Fraction(1), weight, [ratio for _, ratio in ratios])
     return Factors(fact, weight, tuple(groups), elsewhere)
-
-
-def _averaged(before: Fraction, weight: Fraction, ratios: list[Fraction]) -> Fraction:
-    """What was believed before, counted as `weight` runs, together with the runs."""
-    return (before * weight + sum(ratios, Fraction(0))) / (weight + len(ratios))
-
-
-def _middle(before: Fraction, weight: Fraction, ratios: list[Fraction]) -> Fraction:
-    """The same by the median; `weight` counts in whole runs."""
-    return median([before] * ceil(weight) + ratios)

@@ -10,8 +10,8 @@ from typing import Final
 from planner.inputs.measured import Measurement
 from planner.inputs.scenario.job import Job
 from planner.inputs.text import count_of
+from planner.sizing.candidate import Memory
 from planner.sizing.engine import Known
-from planner.sizing.memory import Memory
 
 _MB_PER_GB: Final = 1000
 

@@ -2,144 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from fractions import Fraction
-from functools import cached_property
 from math import ceil
-from typing import Annotated, ClassVar, Literal, overload
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, GetCoreSchemaHandler
-from pydantic_core import core_schema
+from pydantic import (
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapSerializer,
+    WrapValidator,
+)
 
 from planner.inputs.base import Frozen
-from planner.inputs.rules.expression import with_figures
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.sizing.memory import Memory
+from planner.sizing.engine import DerivationStep, Trace
 
 EvidenceOf = Literal["memory", "hours", "rate"]
 Rests = Literal["measured", "interpolated", "extrapolated", "published", "estimated", "stated"]
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A named number with its unit."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
+class MemoryPart(Frozen):
+    """A phase of a tuning run, or a part of what a serving job keeps."""
 
     name: str
-    value: float | str | bool
-    unit: str
-    origin: str
-    """`job`, `catalog <id>`, `rule <id>`, `scenario`, or `assumed`."""
+    mb: int
 
 
-@dataclass(frozen=True, slots=True)
-class DerivationStep:
-    """One line of a sum: which rule, what went in, what came out, who says so."""
+class Memory(Frozen):
+    """Peak memory of one GPU, MB of 10^6 bytes, rounded up; None where no rule speaks."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
-
-    rule: str
-    title: str
-    formula: str
-    """As the rule states it."""
-    inputs: tuple[Quantity, ...]
-    result: Quantity
-    sources: tuple[str, ...]
-
-    @property
-    def worked(self) -> str:
-        """The same with figures in: `((10 × 2) + (2 × 0.125)) × 1.5`."""
-        figures = {one.name: one.value for one in self.inputs if isinstance(one.value, float)}
-        return with_figures(self.formula, figures)
-
-
-class Trace(Sequence[DerivationStep]):
-    """Steps that are written when somebody reads them: few of the candidates that are sized are."""
-
-    def __init__(
-        self, rules: Callable[[], frozenset[str]], write: Callable[[], tuple[DerivationStep, ...]]
-    ) -> None:
-        """`rules` are those of the steps, which can be told without writing these."""
-        self._named, self._write = rules, write
-
-    @cached_property
-    def rules(self) -> frozenset[str]:
-        """Ids of the rules that spoke."""
-        return self._named()
-
-    @cached_property
-    def _steps(self) -> tuple[DerivationStep, ...]:
-        return self._write()
-
-    @overload
-    def __getitem__(self, index: int) -> DerivationStep: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[DerivationStep, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> DerivationStep | tuple[DerivationStep, ...]:
-        """Give one step, or some."""
-        return self._steps[index]
-
-    def __len__(self) -> int:
-        """How many steps there are."""
-        return len(self._steps)
-
-    def __eq__(self, other: object) -> bool:
-        """Equal to any sequence of the same steps."""
-        return isinstance(other, Sequence) and self._steps == tuple(other)
-
-    def __hash__(self) -> int:
-        """As the steps."""
-        return hash(self._steps)
+    phases: tuple[MemoryPart, ...]
+    """Tuning: what is live at once in each phase."""
+    parts: tuple[MemoryPart, ...]
+    """Tuning: what is beside any phase. Serving: what is live all the time."""
+    allocator_peak_mb: int | None
+    """What the framework allocates at its peak (`torch.cuda.max_memory_allocated`)."""
+    context_mb: int | None
+    """CUDA context and communication buffers, outside the allocator."""
+    peak_mb: int
+    """Allocator peak, context and paged states, as expected."""
+    low_mb: int | None
+    high_mb: int | None
+    """Where measured runs with the same prediction mostly lie between."""
+    needed_mb: int | None
+    """What decides: the peak without paged states, with a margin."""
+    reserved_mb: int | None
+    """What the allocator typically holds, its cache included."""
+    nvidia_smi_mb: int | None
+    """What nvidia-smi will typically show; it holds cache that is not needed."""
 
 
-class _AsSteps:
-    """Reads and stores a trace as the list of its steps.
-
-    With a `context` of pydantic that has `steps`, as their numbers there: of many candidates, most
-    steps are the same. A dictionary takes those that are stored, a sequence gives those read.
-    """
-
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        steps = handler.generate_schema(tuple[DerivationStep, ...])
-        return core_schema.json_or_python_schema(
-            json_schema=core_schema.with_info_wrap_validator_function(_steps_read, steps),
-            python_schema=core_schema.union_schema(
-                [core_schema.is_instance_schema(Trace), steps], mode="left_to_right"
-            ),
-            serialization=core_schema.wrap_serializer_function_ser_schema(
-                _steps_stored, schema=steps, info_arg=True
-            ),
-        )
-
-
-def _steps_stored(
-    trace: Sequence[DerivationStep],
-    store: core_schema.SerializerFunctionWrapHandler,
-    info: core_schema.SerializationInfo,
+def _stored(
+    trace: Sequence[DerivationStep], store: SerializerFunctionWrapHandler, info: SerializationInfo
 ) -> object:
+    """The list of the steps; with a `context` of pydantic that has `steps`, of their numbers there.
+
+    Of many candidates, most steps are the same. A dictionary takes those that are stored.
+    """
     if not info.context:
         return store(tuple(trace))
     numbers: dict[DerivationStep, int] = info.context["steps"]
     return [numbers.setdefault(step, len(numbers)) for step in trace]
 
 
-def _steps_read(
-    stored: Sequence[object],
-    read: core_schema.ValidatorFunctionWrapHandler,
-    info: core_schema.ValidationInfo,
-) -> object:
+def _read(stored: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:  # noqa: ANN401
+    """What `_stored` gives; `steps` of the context are those read."""
+    if isinstance(stored, Trace):
+        return stored
     if not info.context:
         return read(stored)
     steps: Sequence[DerivationStep] = info.context["steps"]
     if not all(type(one) is int and 0 <= one < len(steps) for one in stored):
         raise ValueError("is not a number of a step")
-    return tuple(steps[number] for number in stored if isinstance(number, int))
+    return tuple(steps[number] for number in stored)
 
 
 class ServingFigures(Frozen):
@@ -224,7 +162,7 @@ class Candidate(Frozen):
     later."""
     evidence: tuple[Evidence, ...] = ()
     """What its memory, and its hours or its rate, rest on."""
-    trace: Annotated[Sequence[DerivationStep], _AsSteps()]
+    trace: Annotated[Sequence[DerivationStep], WrapValidator(_read), WrapSerializer(_stored)]
 
     @property
     def rules(self) -> frozenset[str]:
@@ -236,6 +174,21 @@ class Candidate(Frozen):
     def replicas_in(self, quarter: int) -> int:
         """Copies that one unit needs in a quarter of the horizon, from 0."""
         return self.replicas_by_quarter[quarter] if self.replicas_by_quarter else self.replicas
+
+    def takes_no_more(self, other: Candidate, *needs: str) -> bool:
+        """Whether all its replicas take no more than those of another in any quarter."""
+        quarters = len(self.replicas_by_quarter or other.replicas_by_quarter) or 1
+        return all(
+            getattr(self, need) * self.replicas_in(quarter)
+            <= getattr(other, need) * other.replicas_in(quarter)
+            for need in needs
+            for quarter in range(quarters)
+        )
+
+    @property
+    def rate(self) -> float:
+        """Requests per second that a replica is planned for; 0 without a load."""
+        return self.serving.planned_requests_per_second if self.serving else 0.0
 
     @property
     def widths(self) -> str:

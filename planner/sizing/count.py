@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from math import ceil, floor
 from typing import Final, NamedTuple
 
@@ -10,13 +11,43 @@ from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import Exact
 from planner.inputs.rules.rule import Rule, needs
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
-from planner.sizing.candidate import Candidate, Rejection, Trace
-from planner.sizing.engine import Derivation, Known, Reasoning
-from planner.sizing.memory import MEMORY_RESULTS, memory_at
+from planner.sizing.candidate import Candidate, Memory, MemoryPart, Rejection
+from planner.sizing.engine import Derivation, Known, Reasoning, Trace
 from planner.sizing.subject import GPU_FACTS
-from planner.sizing.tries import COUNT_FACTS, Tries, rules_of, walk
 
-NEEDED: Final = (
+_PHASES: Final = {
+    "load": "load_gb_per_gpu",
+    "forward": "forward_gb_per_gpu",
+    "backward": "backward_gb_per_gpu",
+    "step": "step_gb_per_gpu",
+    "save": "save_gb_per_gpu",
+}
+"""Tuning: what is live at once in each phase; the largest, and what is beside it, is the peak."""
+
+_PARTS: Final = {
+    "paged states": "paged_on_gpu_gb",
+    "weights": "weights_gb_per_gpu",
+    "adapters": "adapters_gb_per_gpu",
+    "draft": "draft_gb_per_gpu",
+    "KV cache": "kv_gb_per_gpu",
+    "activations": "activation_gb_per_gpu",
+    "CUDA graphs": "graphs_gb_per_gpu",
+}
+"""Tuning: what is beside any phase. Serving: what is live all the time; the sum is the peak."""
+
+_PEAKS: Final = {
+    "peak_mb": "peak_gb_per_gpu",
+    "allocator_peak_mb": "allocator_peak_gb_per_gpu",
+    "context_mb": "context_gb_per_gpu",
+    "low_mb": "peak_low_gb_per_gpu",
+    "high_mb": "peak_high_gb_per_gpu",
+    "needed_mb": "needed_gb_per_gpu",
+    "reserved_mb": "reserved_gb_per_gpu",
+    "nvidia_smi_mb": "nvidia_smi_gb_per_gpu",
+}
+"""Figures of `Memory`, per GPU, by the results that they are."""
+
+_NEEDED: Final = (
     "gpus",
     "nodes_at_most",
     "planned_memory_gb",
@@ -26,40 +57,138 @@ NEEDED: Final = (
 )
 """Results without which there is no candidate."""
 
+_FREE: Final = "free_gb_per_gpu"
 _SHOWN: Final = (
-    *MEMORY_RESULTS,
-    "free_gb_per_gpu",
+    *_PHASES.values(),
+    *_PARTS.values(),
+    *_PEAKS.values(),
+    _FREE,
     "memory_gb",
     "baseline_gpus",
     "floor_gpus",
     "gpus_for_memory",
     "gpus_needed",
-    *NEEDED,
+    *_NEEDED,
     "storage_gb",
 )
-"""What a trace explains, in this order."""
-
-_SHOWN_WITH_HOURS: Final = ("hours", "hours_allowed")
-
-_LOAD: Final = "requests_per_second"
-"""What a job states for which the replicas follow from throughput."""
-_REPLICAS: Final = "replicas_for_load"
-_LATENCY: Final = ("in_flight_high", "ttft_ms", "tpot_ms", "e2e_ms")
-"""Of a replica that takes the most that it may."""
+"""What a trace explains, in this order; then what depends on the job:"""
 _PLANNED: Final = "planned_hours"
 _SHARED: Final = "shared_memory_gb"
+_REPLICAS: Final = "replicas_for_load"
+_SHOWN_WITH: Final = {
+    "hours": ("hours", "hours_allowed"),
+    _PLANNED: (_PLANNED,),
+    _SHARED: (_SHARED,),
+    _REPLICAS: ("in_flight_high", "ttft_ms", "tpot_ms", "e2e_ms", _REPLICAS),
+}
+"""What else it explains where one of these is known; of a replica, when it takes all it may."""
 
-_FREE: Final = "free_gb_per_gpu"
-_COUNT: Final = frozenset({"gpus_needed", "gpus"}) | COUNT_FACTS
+_TRIED: Final = "gpus_tried"
+"""What is known once a number of GPUs is being tried."""
+_COUNT: Final = frozenset({"gpus_needed", "gpus", _TRIED})
 _MB_PER_GB: Final = 1000
 
 
+class Tries:
+    """Situations of one job by GPU count and GPU type.
+
+    A peak of memory depends on the count and rarely on the GPU type, so the count comes first.
+    """
+
+    def __init__(
+        self, job: Reasoning, chosen: Mapping[str, Known] | None = None, like: Tries | None = None
+    ) -> None:
+        """`job` is what is known before a count or a GPU type is chosen; `chosen` comes after both.
+
+        What `chosen` does not change is shared with `like`, which differs in nothing else.
+        """
+        self._open, self._chosen = job, chosen or {}
+        self.job = job.within(self._chosen) if chosen else job
+        """The job before a count or a GPU type is chosen."""
+        self._like = like
+        self._known: dict[object, Reasoning] = like._known if like else {}
+        self._here: dict[Reasoning, Reasoning] = {}
+
+    @cached_property
+    def by_peak(self) -> bool:
+        """Whether the job says enough to tell the peak of memory per GPU, which then decides."""
+        if self._like is not None:
+            return self._like.by_peak
+        return self._situation(1, 1, None).derive("peak_gb_per_gpu") is not None
+
+    def at(self, gpus: int, enough: int | None = None) -> Reasoning:
+        """The job on this many GPUs of no particular type.
+
+        `enough` is the smaller count that would do, were it not for a deadline and the like.
+        """
+        return self._situation(gpus, (enough or gpus) if self.by_peak else None, enough)
+
+    def on(self, gpu: Mapping[str, Known], gpus: int, enough: int | None = None) -> Reasoning:
+        """The job on this many GPUs of a type."""
+        return self._situation(gpus, (enough or gpus) if self.by_peak else None, enough, gpu)
+
+    def counted(self, needed: int) -> int:
+        """The number of GPUs that a job takes which needs so many, as the rules allow it."""
+        if self._like is not None:
+            return self._like.counted(needed)
+        if needed not in self._known:
+            self._known[needed] = self._open.within({"gpus_needed": _gpus(needed)})
+        allowed = self._choose(self._known[needed]).number("gpus")
+        return ceil(allowed) if allowed else needed
+
+    def _situation(
+        self,
+        gpus: int,
+        for_memory: int | None,
+        enough: int | None,
+        gpu: Mapping[str, Known] | None = None,
+    ) -> Reasoning:
+        at = (gpus, for_memory, enough)
+        if at not in self._known:
+            counts = {_TRIED: gpus, "gpus_for_memory": for_memory}
+            counts["gpus_needed"] = None if enough is None else gpus
+            self._known[at] = self._open.within(
+                {name: _gpus(count) for name, count in counts.items() if count is not None}
+            )
+        if gpu is None:
+            return self._choose(self._known[at])
+        on = (at, id(gpu))  # the situation keeps it alive
+        if on not in self._known:
+            self._known[on] = self._known[at].within(gpu)
+        return self._choose(self._known[on])
+
+    def _choose(self, situation: Reasoning) -> Reasoning:
+        if not self._chosen:
+            return situation
+        if situation not in self._here:
+            self._here[situation] = situation.within(self._chosen)
+        return self._here[situation]
+
+
+def _gpus(count: int) -> Known:
+    return Known(count, "GPUs", "tried")
+
+
 class Placement(NamedTuple):
-    """A candidate, the situation it was settled in, and what was asked for there."""
+    """A candidate, the situation it was settled in, and how its figures came about."""
 
     candidate: Candidate
     situation: Reasoning
-    roots: tuple[Derivation | None, ...]
+    trace: Trace
+
+    def updated(self, **told: object) -> Placement:
+        """The same where the candidate has other figures."""
+        return self._replace(candidate=self.candidate.model_copy(update=told))
+
+
+class _Settled(NamedTuple):
+    """A count that every rule allows."""
+
+    at: Reasoning
+    too_small: Derivation | None
+    """What was missing at the largest count on which the peak did not fit."""
+    raised_by: str
+    """What a count above the need for memory is owed to; empty: to nothing."""
 
 
 class Counter:
@@ -69,11 +198,11 @@ class Counter:
         """`exclusions` are those that hold in this scenario, the waived ones left out."""
         counted = rules.depending_on(_COUNT)
         limits = [rule for rule in exclusions if counted & needs(rule)]
-        self.eligibility = tuple(rule for rule in exclusions if rule not in limits)
+        self._eligibility = tuple(rule for rule in exclusions if rule not in limits)
         timed = rules.depending_on(frozenset({"hours"}))
         self._late = tuple(rule for rule in limits if timed & needs(rule))
         self._splits = tuple(
-            rule for rule in limits if COUNT_FACTS & needs(rule) and rule not in self._late
+            rule for rule in limits if _TRIED in needs(rule) and rule not in self._late
         )
         passing = (*self._late, *self._splits)
         self._limits = tuple(rule for rule in limits if rule not in passing)
@@ -83,9 +212,13 @@ class Counter:
         """Every rule that keeps the job off this GPU type, whatever the count."""
         return [
             _rejection(gpu_type, rule, situation)
-            for rule in self.eligibility
+            for rule in self._eligibility
             if situation.holds(rule)
         ]
+
+    def hangs_on_gpu(self, rule: Rule) -> bool:
+        """Whether a rule says one thing on one GPU type and another on the next."""
+        return bool(self._local & (needs(rule) | {*PLACEHOLDER.findall(rule.message or "")}))
 
     def place(self, gpu_type: str, gpu: Mapping[str, Known], job: Tries) -> Placement | Rejection:
         """Size a job on one GPU type.
@@ -93,26 +226,28 @@ class Counter:
         Where the peak of memory is known, one count after another is tried until it fits; else the
         rules give the count. One that a rule refuses, or that is too slow, gives way to the next.
         """
-        search = _Search(gpu_type, gpu, job)
-        search.pass_over_what_cannot_fit(self._limits)
-        return self._found(search)
+        first, passed_over = self._first(gpu, job)
+        found = self._settled(gpu_type, gpu, job, first)
+        if isinstance(found, Rejection):
+            return found
+        if found.too_small is None and passed_over is not None:
+            found = found._replace(too_small=job.on(gpu, passed_over).derive(_FREE))
+        return _placement(gpu_type, found)
 
     def fewest(self, gpu: Mapping[str, Known], job: Tries) -> int | None:
         """GPUs of the smallest count of one type on which a job may run; None if on none."""
-        search = _Search("", gpu, job)
-        search.pass_over_what_cannot_fit(self._limits)
-        found = self._settled(search)
-        return None if isinstance(found, Rejection) else ceil(_number(found, "gpus"))
+        found = self._settled("", gpu, job, self._first(gpu, job)[0])
+        return None if isinstance(found, Rejection) else ceil(_number(found.at, "gpus"))
 
     def place_on(
         self, gpu_type: str, gpu: Mapping[str, Known], job: Tries, gpus: int
     ) -> Placement | Rejection | None:
         """Size a job on exactly so many GPUs of a type; None where it takes another count."""
-        search = _Search(gpu_type, gpu, job, gpus)
-        at = self._tried(search)
-        if not isinstance(at, Reasoning):
-            return at
-        return self._placement(search, at) if at.number("gpus") == gpus else None
+        first = job.counted(gpus) if job.by_peak else None
+        found, is_last = next(self._attempts(gpu_type, gpu, job, first))
+        if isinstance(found, Rejection):
+            return found if is_last else None
+        return _placement(gpu_type, found) if found.at.number("gpus") == gpus else None
 
     def place_faster(
         self, placed: Placement, gpu: Mapping[str, Known], job: Tries
@@ -121,186 +256,159 @@ class Counter:
 
         Of a run within a week nobody gains by that: others have the GPUs after it.
         """
-        gpus, hours = placed.candidate.gpus, placed.candidate.planned_hours
-        while hours is not None and hours > WEEK_HOURS:
-            search = _Search(placed.candidate.gpu_type, gpu, job)
-            search.start_at(2 * gpus, placed.candidate.gpus)
-            found = self._found(search)
-            if isinstance(found, Rejection) or (found.candidate.planned_hours or hours) >= hours:
+        one = placed.candidate
+        while one.planned_hours is not None and one.planned_hours > WEEK_HOURS:
+            found = self._settled(one.gpu_type, gpu, job, job.counted(2 * one.gpus), one.gpus)
+            if isinstance(found, Rejection):
                 return
-            gpus, hours = found.candidate.gpus, found.candidate.planned_hours
-            sooner = found.candidate.model_copy(update={"decided_by": "time"})
-            yield found._replace(candidate=sooner)
+            faster = _placement(one.gpu_type, found._replace(raised_by="time"))
+            if (faster.candidate.planned_hours or one.planned_hours) >= one.planned_hours:
+                return
+            one = faster.candidate
+            yield faster
 
-    def _found(self, search: _Search) -> Placement | Rejection:
-        at = self._settled(search)
-        return at if isinstance(at, Rejection) else self._placement(search, at)
+    def _first(self, gpu: Mapping[str, Known], job: Tries) -> tuple[int | None, int | None]:
+        """The count to begin with, and the one before it; None where rules give the count.
 
-    def _settled(self, search: _Search) -> Reasoning | Rejection:
-        """Try one count after another, from where the search stands."""
-        while True:
-            found = self._tried(search) or search.widen()
-            if found is not None:
-                return found
-
-    def _tried(self, search: _Search) -> Reasoning | Rejection | None:
-        """The job on the count that is being tried; None where it gives way to the next."""
-        at = search.situation()
-        if at.number("gpus") is None:
-            return _unknown(search.gpu_type, "gpus", at)
-        limit = next((rule for rule in self._limits if at.holds(rule)), None)
-        if limit is not None:
-            return search.objection or _rejection(search.gpu_type, limit, at)
-        objection = self._objection(search, at)
-        if objection is not None:
-            search.objection = objection
-            return None
-        missing = next((name for name in _asked(search.job) if at.derive(name) is None), None)
-        return at if missing is None else _unknown(search.gpu_type, missing, at)
-
-    def hangs_on_gpu(self, rule: Rule) -> bool:
-        """Whether a rule says one thing on one GPU type and another on the next."""
-        return bool(self._local & (needs(rule) | {*PLACEHOLDER.findall(rule.message or "")}))
-
-    def _objection(self, search: _Search, at: Reasoning) -> Rejection | None:
-        """What speaks against the count being tried."""
-        free = at.derive(_FREE)
-        if free is not None and _number(at, _FREE) < 0:
-            search.too_small = free
-            search.raised_by = ""
-            return _too_small(search.gpu_type, free, at)
-        splits = next((rule for rule in self._splits if at.holds(rule)), None)
-        if splits is not None:
-            search.raised_by = "parallelism"
-            return _rejection(search.gpu_type, splits, at)
-        search.settle()
-        slow = next((rule for rule in self._late if at.holds(rule)), None)
-        if slow is None:
-            return None
-        search.raised_by = "deadline"
-        return _rejection(search.gpu_type, slow, at)
-
-    def _placement(self, search: _Search, at: Reasoning) -> Placement:
-        gpus = _number(at, "gpus")
-        hours, replicas, planned, shared_gb = (
-            at.number(name) for name in ("hours", _REPLICAS, _PLANNED, _SHARED)
-        )
-        shown = (
-            *_SHOWN,
-            *(() if hours is None else _SHOWN_WITH_HOURS),
-            *(() if planned is None else (_PLANNED,)),
-            *(() if shared_gb is None else (_SHARED,)),
-            *(() if replicas is None else (*_LATENCY, _REPLICAS)),
-        )
-        too_few, roots = search.too_few(), tuple(at.derive(name) for name in shown)
-        recorder = search.job.recorder
-        candidate = Candidate(
-            gpu_type=search.gpu_type,
-            gpus=ceil(gpus),
-            gpu_memory_mb=ceil(_number(at, "planned_memory_gb") * _MB_PER_GB),
-            gpu_capacity_mb=floor(gpus * _number(at, "usable_gb_per_gpu") * _MB_PER_GB),
-            memory=memory_at(at),
-            cpus=ceil(_number(at, "cpus")),
-            memory_mb=ceil(_number(at, "host_memory_gb") * _MB_PER_GB),
-            storage_mb=ceil((at.number("storage_gb") or 0) * _MB_PER_GB),
-            hours=None if hours is None else float(hours),
-            planned_hours=None if planned is None else ceil(planned),
-            shared_mb=ceil((shared_gb or 0) * _MB_PER_GB),
-            replicas=1 if replicas is None else ceil(replicas),
-            may_span=_number(at, "nodes_at_most") > 1,
-            decided_by=search.raised_by or _decided_by(at),
-            trace=Trace(
-                lambda: rules_of((*too_few, *walk(roots))),
-                lambda: recorder.steps((*too_few, *walk(roots))),
-            ),
-        )
-        return Placement(candidate, at, roots)
-
-
-class _Search:
-    """The counts that are tried for one job on one GPU type, and what was said of them."""
-
-    def __init__(
-        self, gpu_type: str, gpu: Mapping[str, Known], job: Tries, at_least: int = 1
-    ) -> None:
-        self.gpu_type = gpu_type
-        self.objection: Rejection | None = None
-        """The last one that was raised."""
-        self.too_small: Derivation | None = None
-        """What was missing at the largest count on which the peak did not fit."""
-        self.raised_by = ""
-        """What a count above the need for memory is owed to."""
-        self.job = job
-        self._gpu = gpu
-        self._gpus: int | None = job.counted(at_least) if job.by_peak else None
-        self._situations: dict[tuple[int, int | None], Reasoning] = {}
-        self._passed_over: int | None = None
-        self._enough: int | None = None
-        """The smallest count that fits; larger ones are owed to something else."""
-
-    def situation(self) -> Reasoning:
-        """The job on the count that is being tried."""
-        if self._gpus is None:
-            alone = self.job.job.within(self._gpu)
-            stated = alone.number("gpus")
-            if stated is None:
-                return alone
-            self._gpus = ceil(stated)
-        raised = self._enough if self._enough != self._gpus else None
-        return self._at(self._gpus, raised)
-
-    def _at(self, gpus: int, enough: int | None = None) -> Reasoning:
-        key = (gpus, enough)
-        if key not in self._situations:
-            self._situations[key] = self.job.on(self._gpu, gpus, enough)
-        return self._situations[key]
-
-    def pass_over_what_cannot_fit(self, limits: tuple[Rule, ...]) -> None:
-        """Go past the counts whose need, alike on every GPU type, is more than this one offers."""
-        if self._gpus is None:
-            return
-        offered = self.situation().number("usable_gb_per_gpu")
+        Counts whose need, alike on every GPU type, is more than this one offers are passed over.
+        """
+        if not job.by_peak:
+            return None, None
+        gpus, passed_over = job.counted(1), None
+        offered = job.on(gpu, gpus).number("usable_gb_per_gpu")
         while offered is not None:
-            need = self.job.at(self._gpus).number("needed_gb_per_gpu")
+            need = job.at(gpus).number("needed_gb_per_gpu")
             if need is None or need <= offered:
+                break
+            larger = job.counted(gpus + 1)
+            if larger <= gpus or any(job.at(larger).holds(rule) for rule in self._limits):
+                break
+            passed_over, gpus = gpus, larger
+        return gpus, passed_over
+
+    def _settled(
+        self,
+        gpu_type: str,
+        gpu: Mapping[str, Known],
+        job: Tries,
+        gpus: int | None,
+        enough: int | None = None,
+    ) -> _Settled | Rejection:
+        *_, (found, _) = self._attempts(gpu_type, gpu, job, gpus, enough)
+        return found
+
+    def _attempts(
+        self,
+        gpu_type: str,
+        gpu: Mapping[str, Known],
+        job: Tries,
+        gpus: int | None,
+        enough: int | None = None,
+    ) -> Iterator[tuple[_Settled | Rejection, bool]]:
+        """What comes of one count after another, and whether it is the last word on the job.
+
+        `gpus` is the first of them; None: the one that rules give. `enough` is the smallest count
+        that fits; larger ones are owed to something else.
+        """
+        objection: Rejection | None = None
+        too_small: Derivation | None = None
+        raised_by = ""
+        if gpus is None:
+            at = job.job.within(gpu)
+            given = at.number("gpus")
+            if given is None:
+                yield _unknown(gpu_type, "gpus", at), True
                 return
-            larger = self.job.counted(self._gpus + 1)
-            last = any(self.job.at(larger).holds(rule) for rule in limits)
-            if last or larger <= self._gpus:
+            gpus = ceil(given)
+        while True:
+            at = job.on(gpu, gpus, None if enough == gpus else enough)
+            if at.number("gpus") is None:
+                yield _unknown(gpu_type, "gpus", at), True
                 return
-            self._passed_over, self._gpus = self._gpus, larger
+            limit = next((rule for rule in self._limits if at.holds(rule)), None)
+            if limit is not None:
+                yield objection or _rejection(gpu_type, limit, at), True
+                return
+            free = at.derive(_FREE)
+            if free is not None and _number(at, _FREE) < 0:
+                too_small, raised_by, objection = free, "", _too_small(gpu_type, free, at)
+            elif splits := next((rule for rule in self._splits if at.holds(rule)), None):
+                raised_by, objection = "parallelism", _rejection(gpu_type, splits, at)
+            else:
+                enough = enough or gpus
+                late = next((rule for rule in self._late if at.holds(rule)), None)
+                if late is None:
+                    lacking = next((name for name in _asked(job) if at.derive(name) is None), None)
+                    if lacking is not None:
+                        yield _unknown(gpu_type, lacking, at), True
+                    else:
+                        yield _Settled(at, too_small, raised_by), True
+                    return
+                raised_by, objection = "deadline", _rejection(gpu_type, late, at)
+            yield objection, False
+            if not job.by_peak:
+                enough = enough or gpus
+            larger = job.counted(gpus + 1)
+            if larger <= gpus:
+                return
+            gpus = larger
 
-    def too_few(self) -> tuple[Derivation, ...]:
-        """What was missing at the next smaller count, if the peak did not fit there."""
-        if self.too_small is None and self._passed_over is not None:
-            self.too_small = self._at(self._passed_over).derive(_FREE)
-        return () if self.too_small is None else (self.too_small,)
 
-    def start_at(self, gpus: int, enough: int) -> None:
-        """Begin at the first count from here on, where `enough` would do."""
-        self._enough = enough
-        self._gpus = self.job.counted(gpus)
+def _placement(gpu_type: str, found: _Settled) -> Placement:
+    at = found.at
+    extra = {name: at.number(name) for name in _SHOWN_WITH}
+    shown = [*_SHOWN]
+    for name, value in extra.items():
+        shown += () if value is None else _SHOWN_WITH[name]
+    before = () if found.too_small is None else (found.too_small,)
+    trace = Trace(before, tuple(map(at.derive, shown)))
+    hours, planned, replicas = extra["hours"], extra[_PLANNED], extra[_REPLICAS]
+    gpus = _number(at, "gpus")
+    candidate = Candidate(
+        gpu_type=gpu_type,
+        gpus=ceil(gpus),
+        gpu_memory_mb=ceil(_number(at, "planned_memory_gb") * _MB_PER_GB),
+        gpu_capacity_mb=floor(gpus * _number(at, "usable_gb_per_gpu") * _MB_PER_GB),
+        memory=memory_at(at),
+        cpus=ceil(_number(at, "cpus")),
+        memory_mb=ceil(_number(at, "host_memory_gb") * _MB_PER_GB),
+        storage_mb=_mb(at, "storage_gb") or 0,
+        hours=None if hours is None else float(hours),
+        planned_hours=None if planned is None else ceil(planned),
+        shared_mb=_mb(at, _SHARED) or 0,
+        replicas=1 if replicas is None else ceil(replicas),
+        may_span=_number(at, "nodes_at_most") > 1,
+        decided_by=found.raised_by or _decided_by(at),
+        trace=trace,
+    )
+    return Placement(candidate, at, trace)
 
-    def settle(self) -> None:
-        """Take the count as enough for memory."""
-        self._enough = self._enough or self._gpus
 
-    def widen(self) -> Rejection | None:
-        """Go on to the next count; what was said of this one where the rules allow no other."""
-        before = self._gpus or 0
-        if not self.job.by_peak:
-            self.settle()
-        self._gpus = self.job.counted(before + 1)
-        return None if self._gpus > before else self.objection
+def memory_at(situation: Reasoning) -> Memory | None:
+    """Gather what the rules say at a number of GPUs; None where they cannot tell the peak."""
+    peaks = {name: _mb(situation, result) for name, result in _PEAKS.items()}
+    if peaks["peak_mb"] is None:
+        return None
+
+    def named(results: Mapping[str, str]) -> tuple[MemoryPart, ...]:
+        found = ((name, _mb(situation, result)) for name, result in results.items())
+        return tuple(MemoryPart(name=name, mb=mb) for name, mb in found if mb is not None)
+
+    return Memory.model_validate({"phases": named(_PHASES), "parts": named(_PARTS), **peaks})
+
+
+def _mb(situation: Reasoning, result: str) -> int | None:
+    gb = situation.number(result)
+    return None if gb is None else ceil(gb * _MB_PER_GB)
 
 
 def _asked(job: Tries) -> tuple[str, ...]:
     """Results without which there is no candidate for this job."""
     by_peak = (_FREE,) if job.by_peak else ()
-    by_load = () if job.job.derive(_LOAD) is None else (_REPLICAS,)
+    by_load = () if job.job.derive("requests_per_second") is None else (_REPLICAS,)
     allowed = job.job.number("window_hours")
     in_time = () if allowed is None or allowed == RUN_HOURS else (_PLANNED,)
-    return (*NEEDED, *by_peak, *by_load, *in_time)
+    return (*_NEEDED, *by_peak, *by_load, *in_time)
 
 
 def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:
@@ -325,13 +433,8 @@ def _decided_by(at: Reasoning) -> str:
         return "stated"
     if _number(at, "gpus") > needed:
         return "parallelism"
-    layers = (
-        ("memory", "gpus_for_memory"),
-        ("floor", "floor_gpus"),
-        ("baseline", "baseline_gpus"),
-    )
-    for layer, name in layers:
-        if at.number(name) == needed:
+    for layer in ("floor", "baseline"):
+        if at.number("gpus_for_memory") != needed and at.number(f"{layer}_gpus") == needed:
             return layer
     return "memory"
 

@@ -3,41 +3,183 @@
 With so many requests in flight, rules say how long a step takes, how many requests that makes per
 second, and how long users wait. As all of these grow with the requests in flight, the most of them
 that keeps to what is asked is found by bisection: it is what a replica is planned for.
+
+Searches ask the same dozen rules for hundreds of counts. Which rules these are, and what else they
+rest on, is found once; then their formulas alone are computed, in floating point. The trace of the
+count that was found is exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from math import ceil
+from functools import cached_property
+from math import ceil, inf, isfinite
 from typing import Final, NamedTuple
 
-from planner.inputs.rules.expression import Exact
+from planner.inputs.rules.expression import Exact, Expression, estimator, exact
 from planner.inputs.scenario.job import Serve
 from planner.inputs.text import count_of
 from planner.sizing.candidate import Candidate, MissedTarget, Rejection, ServingFigures
-from planner.sizing.count import Counter, Placement
+from planner.sizing.count import Counter, Placement, Tries
 from planner.sizing.engine import Known, Reasoning
-from planner.sizing.flight import (
-    ALONE,
-    BELOW,
-    HIGH,
-    PLANNED,
-    RATE,
-    TOLD,
-    Varied,
-    flight_of,
-    in_flight_at,
-    latency_at,
-    most_held,
-    most_in_flight,
-    rate_with_room,
-)
-from planner.sizing.tries import Tries
 
+Figures = Callable[[str], Exact | float | None]
+"""Gives the figure of a name; None where it is unknown."""
+
+_HIGH: Final = "in_flight_high"
+_PLANNED: Final = "planned_requests_per_second"
+_RATE: Final = "requests_per_second_per_replica"
+_NEED: Final = "needed_gb_per_gpu"
+_TOLD: Final = {
+    "ttft_ms": "to the first token",
+    "tpot_ms": "for each further token",
+    "e2e_ms": "to the end of an answer",
+}
+
+_ALONE: Final = Fraction(1, 128)
+"""Requests in flight on the average with which each is alone; a mean is a multiple of it."""
+_BELOW: Final = 1e-9
+"""Share of a figure that is more than floating point can be off."""
 _MANY: Final = 1000
 """Engines that never let a prompt wait."""
 _TOO_SLOW: Final = "job.latency"
+
+
+class Replica:
+    """One situation of a replica, in which the requests that it has are given in turn."""
+
+    def __init__(
+        self,
+        situation: Reasoning,
+        results: tuple[str, ...] = (_RATE, _PLANNED, _HIGH, *_TOLD),
+        varied: str = "in_flight",
+    ) -> None:
+        """`results` are what may be asked for where `varied` is given."""
+        self.situation = situation
+        self._results, self._varied = results, varied
+        self._estimators: dict[tuple[str, ...], Callable[[dict[str, Exact | float]], None]] = {}
+        self._estimated: dict[tuple[tuple[str, Exact | float], ...], Figures] = {}
+
+    def exactly(self, **given: Exact | float) -> Figures:
+        """What the rules say with these figures."""
+        return self._with(given).number
+
+    def estimated(self, **given: Exact | float) -> Figures:
+        """The same to a dozen digits: the results alone."""
+        key = tuple(given.items())
+        if key not in self._estimated:
+            self._estimated[key] = self._estimate(given)
+        return self._estimated[key]
+
+    def _estimate(self, given: Mapping[str, Exact | float]) -> Figures:
+        if self._formulas is None:
+            return self.exactly(**given)
+        formulas, fixed = self._formulas
+        figures: dict[str, Exact | float] = {**fixed, **given}
+        names = tuple(given)
+        if names not in self._estimators:
+            self._estimators[names] = estimator(
+                (name, formula) for name, formula in formulas.items() if name not in given
+            )
+        try:
+            self._estimators[names](figures)
+        except (ArithmeticError, ValueError):
+            return self.exactly(**given)
+        return figures.get
+
+    def _with(self, given: Mapping[str, Exact | float]) -> Reasoning:
+        return self.situation.within(
+            {
+                name: Known(exact(value), "ms" if name == "ttft_ms" else "requests", "tried")
+                for name, value in given.items()
+            }
+        )
+
+    @cached_property
+    def _formulas(self) -> tuple[dict[str, Expression], dict[str, float]] | None:
+        return self._with({self._varied: 1}).formulas(self._results)
+
+    def in_flight_at(self, requests_per_second: Exact, most: Exact) -> Exact:
+        """Requests in flight where it takes so many per second; `most` if it cannot."""
+        asked = float(requests_per_second)
+
+        def excess(mean: float) -> float:  # of as much as is asked, there is none too little
+            return float((self.estimated(in_flight=mean)(_RATE) or 0) - asked) or inf
+
+        return min(_most_in_flight(most, excess) + _ALONE, most)
+
+    def rate_with_room(self, places: int) -> Exact | float:
+        """The rate up to which requests hardly ever wait for one of so many places."""
+
+        def excess(mean: float) -> float:
+            high = self.estimated(in_flight=mean)(_HIGH)
+            return -inf if high is None else float(high - places)
+
+        return self.estimated(in_flight=max(_ALONE, _most_in_flight(places, excess)))(_RATE) or 0
+
+    def latency_at(
+        self, in_flight: Exact | float, *, exactly: bool = False
+    ) -> dict[str, Exact | float | None]:
+        """What users wait at the percentile with so many requests in flight on the average.
+
+        Tokens come as slowly as with the requests that the percentile allows for.
+        """
+        at = self.exactly if exactly else self.estimated
+        mean = at(in_flight=in_flight)
+        first, high = mean("ttft_ms"), mean(_HIGH)
+        if high is None:
+            return dict.fromkeys(_TOLD)
+        known = {} if first is None else {"ttft_ms": first}
+        crowded = at(in_flight=max(high, 1), **known)
+        return {
+            "ttft_ms": first,
+            "tpot_ms": crowded("tpot_ms"),
+            "e2e_ms": None if first is None else crowded("e2e_ms"),
+        }
+
+
+def _most_held(engine: Reasoning, alone: Reasoning, most: int) -> int:
+    """Requests that the memory of an engine holds, `most` at most; `alone` it holds one of them."""
+    offered = alone.number("usable_gb_per_gpu")
+    if offered is None:
+        return 1
+    held, usable = Replica(engine, (_NEED,), "concurrency"), float(offered) * (1 - _BELOW)
+
+    def excess(count: int) -> float:
+        need = held.estimated(concurrency=count)(_NEED)
+        return inf if need is None else float(need - usable)
+
+    return _most_of(most, excess)
+
+
+def _most_in_flight(most: Exact, excess: Callable[[float], float]) -> Fraction:
+    """The largest mean up to `most` without an excess, as `_most_of`."""
+    return _most_of(int(most / _ALONE), lambda parts: excess(parts * float(_ALONE))) * _ALONE
+
+
+def _most_of(most: int, excess: Callable[[int], float]) -> int:
+    """The largest figure up to `most` without an excess, which grows with it; 0 if there is none.
+
+    By regula falsi (Illinois), with a bisection in each third step.
+    """
+    above, below = excess(most), -inf
+    if above <= 0:
+        return most
+    low, high, step, was_low = 0, most, 0, False
+    while high - low > 1:
+        step, middle = step + 1, (low + high) // 2
+        if step % 3 and isfinite(below) and isfinite(above):
+            crossing = low + int((high - low) * below / (below - above))
+            middle = min(max(crossing, low + 1), high - 1)
+        found = excess(middle)
+        is_low = found <= 0
+        if is_low:
+            low, below, above = middle, found, above / 2 if was_low else above
+        else:
+            high, above, below = middle, found, below if was_low else below / 2
+        was_low = is_low
+    return low
 
 
 class _Split(NamedTuple):
@@ -58,11 +200,11 @@ class Endpoint:
         `peaks` are requests per second at the peak of each quarter, over all replicas.
         """
         self._counter, self._serve, self._peaks = counter, serve, peaks
-        self._engine = self._alone = Tries(job)
-        if serve.concurrency is None:
-            self._alone = self._alone.choosing({"concurrency": _requests(1)})
+        self._job, self._engine, least = job, Tries(job), serve.concurrency or 1
+        one = {"concurrency": _requests(1)} if serve.concurrency is None else None
+        self._alone = Tries(job, one)
         self._tries: dict[tuple[int, Exact | None, _Split | None], Tries] = {
-            (self._least, None, None): self._alone
+            (least, None, None): self._alone
         }
         stated = serve.latency.targets_ms if serve.latency else {}
         self._targets = {name: float(ms) for name, ms in stated.items()}
@@ -75,6 +217,9 @@ class Endpoint:
         """
         found: list[Placement] = []
         objection: Rejection | None = None
+        as_good = _as_good_beside_others if self._serve.mixed else _as_good
+        # more GPUs than memory asks for are of no use: no target, concurrency stated
+        settled = self._serve.concurrency is not None and not self._targets
         for gpus, split in self._forms(gpu):
             all_gpus = gpus * sum(split or (1,))
             if any(one.candidate.gpus * one.candidate.replicas <= all_gpus for one in found):
@@ -82,55 +227,44 @@ class Endpoint:
             placed = self._on(gpu_type, gpu, gpus, split)
             if isinstance(placed, Rejection):
                 objection = objection if found else _nearer(objection, placed)
-            elif not any(self._as_good(other.candidate, placed.candidate) for other in found):
+            elif not any(as_good(other.candidate, placed.candidate) for other in found):
                 if found and found[-1].candidate.gpus == placed.candidate.gpus:
-                    placed = max(found.pop(), placed, key=_takes)
+                    placed = max(found.pop(), placed, key=lambda one: one.candidate.rate)
                 found.append(placed)
-            if self._settled and found:
+            if settled and found:
                 break
         if not found:
             return objection or self._first(gpu_type, gpu)
         slow = objection is not None and objection.rule == _TOO_SLOW
-        smallest = _decided(found[0], "latency") if slow else found[0]
-        placed_here = (smallest, *(_decided(one, "load") for one in found[1:]))
-        return tuple(map(_one_replica, placed_here)) if self._serve.mixed else placed_here
-
-    def _as_good(self, other: Candidate, candidate: Candidate) -> bool:
-        return (_as_good_beside_others if self._serve.mixed else _as_good)(other, candidate)
-
-    @property
-    def _settled(self) -> bool:
-        """Whether more GPUs than memory asks for are of no use: no target, concurrency stated."""
-        return self._serve.concurrency is not None and not self._targets
+        decided = ("latency" if slow else found[0].candidate.decided_by, *("load",) * len(found))
+        # how many mixed replicas there are is decided beside those on other GPU types
+        one = {"replicas": 1, "replicas_by_quarter": ()} if self._serve.mixed else {}
+        return tuple(
+            placed.updated(decided_by=by, **one) for placed, by in zip(found, decided, strict=False)
+        )
 
     def _first(self, gpu_type: str, gpu: Mapping[str, Known]) -> Rejection:
         """Why there is no candidate at all, in the words of whatever refuses one request."""
-        found = self._counter.place(gpu_type, gpu, self._at(self._least, None))
+        found = self._counter.place(gpu_type, gpu, self._alone)
         if isinstance(found, Rejection):
             return found
-        stated = self._serve.gpus_per_replica
-        if self._serve.disaggregated is not None and stated is None:
+        stated, takes = self._serve.gpus_per_replica, count_of(found.candidate.gpus, "GPU")
+        if stated is not None:
+            rule = "job.gpus_per_replica"
+            message = f"a replica takes {takes} here, {stated} are asked for"
+        elif self._serve.disaggregated is not None:
+            rule = "job.disaggregated"
             message = (
-                f"a replica is of two engines or more, each of "
-                f"{count_of(found.candidate.gpus, 'GPU')} or more, which no node of it holds"
+                f"a replica is of two engines or more, each of {takes} or more, which no node of "
+                "it holds"
             )
-            return Rejection(gpu_type=gpu_type, rule="job.disaggregated", message=message)
-        message = (
-            "it is not known what requests take of its memory"
-            if stated is None
-            else f"a replica takes {count_of(found.candidate.gpus, 'GPU')} here, "
-            f"{stated} are asked for"
-        )
-        rule = "rules" if stated is None else "job.gpus_per_replica"
+        else:
+            rule, message = "rules", "it is not known what requests take of its memory"
         return Rejection(gpu_type=gpu_type, rule=rule, message=message)
-
-    @property
-    def _least(self) -> int:
-        return self._serve.concurrency or 1
 
     def _counts(self, gpu: Mapping[str, Known]) -> Iterator[int]:
         """GPUs of a replica that may be tried: as many as share its layers within a node."""
-        tries = self._at(self._least, None)
+        tries = self._alone
         if self._serve.gpus_per_replica is not None:
             yield self._serve.gpus_per_replica
             return
@@ -163,11 +297,11 @@ class Endpoint:
             yield _Split(stated.prefill_engines, stated.decode_engines)
             return
         held = self._held(gpu, gpus)
-        unbounded = flight_of(self._at(held or 1, None, _Split(_MANY, 1)).on(gpu, gpus))
+        unbounded = Replica(self._at(held or 1, None, _Split(_MANY, 1)).on(gpu, gpus))
         at = unbounded.situation.number
         node, prefill_s = int(at("gpus_per_node") or 0), at("prefill_s")
         taken = self._taken(unbounded, held) or 1
-        decoded = unbounded.estimated(in_flight=taken)(RATE)
+        decoded = unbounded.estimated(in_flight=taken)(_RATE)
         if not prefill_s or not decoded:
             yield _Split(1, 1)
             return
@@ -182,30 +316,34 @@ class Endpoint:
         held = self._held(gpu, gpus)
         if not held:
             return self._first(gpu_type, gpu)
-        flight = flight_of(self._at(held, None, split).on(gpu, gpus))
-        taken = self._taken(flight, held)
+        replica = Replica(self._at(held, None, split).on(gpu, gpus))
+        taken = self._taken(replica, held)
         if not taken:
-            return self._too_slow(gpu_type, gpus * sum(split or (1,)), flight)
+            return self._too_slow(gpu_type, gpus * sum(split or (1,)), replica)
         if self._serve.concurrency is None:
-            high = flight.estimated(in_flight=taken)(HIGH)
-            held = min(held, ceil((high or held) * (1 - BELOW)))
+            high = replica.estimated(in_flight=taken)(_HIGH)
+            held = min(held, ceil((high or held) * (1 - _BELOW)))
         chosen = self._at(held, taken if taken != held or self._targets else None, split)
         placed = self._counter.place_on(gpu_type, gpu, chosen, gpus)
         if placed is None:
             return self._first(gpu_type, gpu)
         if isinstance(placed, Rejection):
             return placed
-        loaded = self._loaded(placed, flight, held, taken)
-        return placed._replace(candidate=loaded if split is None else _grouped(loaded, split))
+        placed = self._loaded(placed, replica, held, taken)
+        if split is None:
+            return placed
+        # several engines, each of which needs what one does
+        each = ("gpus", "gpu_memory_mb", "gpu_capacity_mb", "cpus", "memory_mb")
+        told = {name: getattr(placed.candidate, name) * sum(split) for name in each}
+        return placed.updated(**told, prefill_gpus=gpus * split.prefill)
 
     def _held(self, gpu: Mapping[str, Known], gpus: int) -> int:
         """The most requests that a replica has memory for; 0: not for one."""
         if self._serve.concurrency is not None:
             return self._serve.concurrency
-        alone = self._at(1, None).on(gpu, gpus)
-        return most_held(self._engine.on(gpu, gpus), alone, self._most)
+        return _most_held(self._engine.on(gpu, gpus), self._alone.on(gpu, gpus), self._most)
 
-    def _taken(self, flight: Varied, held: int) -> Exact:
+    def _taken(self, replica: Replica, held: int) -> Exact:
         """The most requests in flight with which a replica keeps to what is asked; 0: with none.
 
         Where a wait is asked for, no more than leave it a place among those that it holds.
@@ -213,76 +351,73 @@ class Endpoint:
         if not self._targets:
             return held
         waits = {"ttft_ms", "e2e_ms"} & self._targets.keys()
-        unqueued = rate_with_room(flight, held) if waits else None
+        unqueued = replica.rate_with_room(held) if waits else None
 
-        def keeps(mean: float) -> bool:
-            planned = flight.estimated(in_flight=mean)(PLANNED) or 0
+        def excess(mean: float) -> float:
+            planned = replica.estimated(in_flight=mean)(_PLANNED) or 0
             if unqueued is not None and planned > unqueued:
-                return False
-            latency = latency_at(flight.estimated, mean)
-            return all(
-                (figure := latency[name]) is not None and figure <= target
+                return inf
+            latency = replica.latency_at(mean)
+            return max(
+                inf if (figure := latency[name]) is None else float(figure - target) / target
                 for name, target in self._targets.items()
             )
 
-        return most_in_flight(held, keeps)
+        return _most_in_flight(held, excess)
 
-    def _too_slow(self, gpu_type: str, gpus: int, flight: Varied) -> Rejection:
-        latency = latency_at(flight.exactly, ALONE)
-        percentile = self._serve.latency.percentile if self._serve.latency else 0
-        late = {
-            name: (figure, target)
-            for name, target in self._targets.items()
-            if (figure := latency[name]) is not None and figure > target
-        }
+    def _too_slow(self, gpu_type: str, gpus: int, replica: Replica) -> Rejection:
+        latency = replica.latency_at(_ALONE, exactly=True)
+        late: dict[str, tuple[Exact | float, float]] = {}
+        for name, target in self._targets.items():
+            figure = latency[name]
+            if figure is None:
+                cause = replica.situation.why_unknown(name)
+                message = f"{name} cannot be told: nothing is known of {cause}"
+                return Rejection(gpu_type=gpu_type, rule=_TOO_SLOW, message=message)
+            if figure > target:
+                late[name] = (figure, target)
         said = [
-            f"{_ms(figure, target)} ms {TOLD[name]} where {_ms(target)} ms are asked for"
+            f"{_ms(figure, target)} ms {_TOLD[name]} where {_ms(target)} ms are asked for"
             for name, (figure, target) in late.items()
         ]
-        missed = tuple(
-            MissedTarget(key=name, asked_ms=float(target), kept_ms=ceil(figure))
-            for name, (figure, target) in late.items()
-        )
-        unknown = next((name for name in self._targets if latency[name] is None), None)
-        if unknown is not None:
-            cause = flight.situation.why_unknown(unknown)
-            message = f"{unknown} cannot be told: nothing is known of {cause}"
-            return Rejection(gpu_type=gpu_type, rule=_TOO_SLOW, message=message)
+        percentile = self._serve.latency.percentile if self._serve.latency else 0
         return Rejection(
             gpu_type=gpu_type,
             rule=_TOO_SLOW,
             message=f"on {count_of(gpus, 'GPU')} a request that is alone takes "
             f"{' and '.join(said) or 'too long'}, at the {percentile}th percentile",
-            missed=missed,
+            missed=tuple(
+                MissedTarget(key=name, asked_ms=target, kept_ms=ceil(figure))
+                for name, (figure, target) in late.items()
+            ),
         )
 
-    def _at(self, held: int, flight: Exact | None, split: _Split | None = None) -> Tries:
+    def _at(self, held: int, in_flight: Exact | None, split: _Split | None) -> Tries:
         """The job where a replica holds so many requests, and takes as many as are in flight."""
-        key = (held, flight, split)
+        key = (held, in_flight, split)
         if key not in self._tries:
             facts = {} if self._serve.concurrency is not None else {"concurrency": _requests(held)}
-            if flight is not None:
-                facts["in_flight"] = _requests(flight)
-            if split is not None:
+            if in_flight is not None:
+                facts["in_flight"] = _requests(in_flight)
+            stated = self._serve.disaggregated
+            if split is not None and not (stated and stated.prefill_engines):
                 facts["prefill_engines"] = Known(split.prefill, "engines", "tried")
                 facts["decode_engines"] = Known(split.decode, "engines", "tried")
-            self._tries[key] = self._alone.choosing(facts)
+            self._tries[key] = Tries(self._job, facts, self._alone)
         return self._tries[key]
 
-    def _loaded(self, placed: Placement, flight: Varied, held: int, taken: Exact) -> Candidate:
+    def _loaded(self, placed: Placement, replica: Replica, held: int, taken: Exact) -> Placement:
         """The candidate with its replicas by quarter, and what its users will see."""
         situation = placed.situation
-        planned = situation.number("planned_requests_per_second")
+        planned = situation.number(_PLANNED)
         if planned is None:
-            return placed.candidate
+            return placed
         replicas = tuple(ceil(peak / planned) for peak in self._peaks)
-        most = max(replicas)
         busiest = planned  # of a replica that shares traffic with those on other GPU types
         if not self._serve.mixed:
             loads = zip(self._peaks, replicas, strict=True)
             busiest = max(peak / count for peak, count in loads if count)
-        in_flight = in_flight_at(flight, busiest, taken)
-        latency = latency_at(flight.estimated, in_flight)
+        in_flight = replica.in_flight_at(busiest, taken)
         figures = ServingFigures(
             concurrency=held,
             in_flight=ceil(in_flight),
@@ -291,21 +426,13 @@ class Endpoint:
             percentile=int(situation.number("latency_percentile") or 0),
             **{
                 name: None if figure is None else round(float(figure), 1)
-                for name, figure in latency.items()
+                for name, figure in replica.latency_at(in_flight).items()
             },
         )
-        told = {"replicas": most, "serving": figures}
-        if len(set(replicas)) > 1:
-            told["replicas_by_quarter"] = replicas
-        return placed.candidate.model_copy(update=told)
-
-
-def _grouped(candidate: Candidate, split: _Split) -> Candidate:
-    """A replica of several engines, each of which needs what one does."""
-    engines = sum(split)
-    each = ("gpus", "gpu_memory_mb", "gpu_capacity_mb", "cpus", "memory_mb")
-    told = {name: getattr(candidate, name) * engines for name in each}
-    return candidate.model_copy(update=told | {"prefill_gpus": candidate.gpus * split.prefill})
+        by_quarter = replicas if len(set(replicas)) > 1 else ()
+        return placed.updated(
+            replicas=max(replicas), replicas_by_quarter=by_quarter, serving=figures
+        )
 
 
 def _nearer(objection: Rejection | None, placed: Rejection) -> Rejection:
@@ -315,28 +442,8 @@ def _nearer(objection: Rejection | None, placed: Rejection) -> Rejection:
     return min(placed, objection, key=lambda one: one.times_as_long)
 
 
-def _decided(placed: Placement, by: str) -> Placement:
-    return placed._replace(candidate=placed.candidate.model_copy(update={"decided_by": by}))
-
-
 def _requests(count: Exact) -> Known:
     return Known(count, "requests", "tried")
-
-
-def _takes(placed: Placement) -> float:
-    return _rate(placed.candidate)
-
-
-def _rate(candidate: Candidate) -> float:
-    """Requests per second that a replica is planned for."""
-    serving = candidate.serving
-    return 0 if serving is None else serving.planned_requests_per_second
-
-
-def _one_replica(placed: Placement) -> Placement:
-    """How many there are is decided beside those on other GPU types."""
-    one = {"replicas": 1, "replicas_by_quarter": ()}
-    return placed._replace(candidate=placed.candidate.model_copy(update=one))
 
 
 def _as_good_beside_others(other: Candidate, candidate: Candidate) -> bool:
@@ -346,24 +453,14 @@ def _as_good_beside_others(other: Candidate, candidate: Candidate) -> bool:
         times > 0
         and times * other.cpus <= candidate.cpus
         and times * other.memory_mb <= candidate.memory_mb
-        and times * _rate(other) >= _rate(candidate)
+        and times * other.rate >= candidate.rate
     )
 
 
 def _as_good(other: Candidate, candidate: Candidate) -> bool:
     """Whether another candidate takes no more of anything, in pieces that are no larger."""
-    if other.gpus > candidate.gpus:
-        return False
-    quarters = range(len(candidate.serving.peaks if candidate.serving else (0,)))
-    needs = (
-        (other.gpus, candidate.gpus),
-        (other.cpus, candidate.cpus),
-        (other.memory_mb, candidate.memory_mb),
-    )
-    return all(
-        mine * other.replicas_in(quarter) <= its * candidate.replicas_in(quarter)
-        for quarter in quarters
-        for mine, its in needs
+    return other.gpus <= candidate.gpus and other.takes_no_more(
+        candidate, "gpus", "cpus", "memory_mb"
     )
 
 

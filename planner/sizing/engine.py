@@ -1,16 +1,39 @@
-"""Applies rules: from what is known to what follows, each figure with the rule that gave it."""
+"""Applies rules: from what is known to what follows, each figure with the rule that gave it.
+
+It runs the worked examples of rules, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Final, NamedTuple, overload
+
+from pydantic import ConfigDict
 
 from planner.errors import Finding, InputError
-from planner.inputs.rules.book import PLACEHOLDER, RuleBook
-from planner.inputs.rules.expression import Exact, ExpressionError, exact
+from planner.inputs.base import Frozen
+from planner.inputs.rules.book import PLACEHOLDER, RuleBook, reached
+from planner.inputs.rules.expression import (
+    Exact,
+    Expression,
+    ExpressionError,
+    exact,
+    with_figures,
+)
 from planner.inputs.rules.facts import FACTS
-from planner.inputs.rules.rule import Rule, RuleInput, Value, value_text
+from planner.inputs.rules.rule import (
+    Example,
+    Rule,
+    RuleInput,
+    Value,
+    given_values,
+    needs,
+    value_text,
+)
 
 ASSUMED: Final = "assumed"
 """Origin of a value that nobody stated."""
@@ -25,7 +48,41 @@ class Known(NamedTuple):
     """`job`, `catalog <id>`, `rule <id>`, `scenario`, `assumed` or `none` (no rule speaks)."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A named number with its unit."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
+
+    name: str
+    value: float | str | bool
+    unit: str
+    origin: str
+    """`job`, `catalog <id>`, `rule <id>`, `scenario`, or `assumed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivationStep:
+    """One line of a sum: which rule, what went in, what came out, who says so."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
+
+    rule: str
+    title: str
+    formula: str
+    """As the rule states it."""
+    inputs: tuple[Quantity, ...]
+    result: Quantity
+    sources: tuple[str, ...]
+
+    @property
+    def worked(self) -> str:
+        """The same with figures in: `((10 × 2) + (2 × 0.125)) × 1.5`."""
+        figures = {one.name: one.value for one in self.inputs if isinstance(one.value, float)}
+        return with_figures(self.formula, figures)
+
+
+@dataclass(eq=False)
 class Derivation:
     """A value and how it came about; a plain fact has no rule.
 
@@ -40,37 +97,178 @@ class Derivation:
     assumed: tuple[str, ...] = ()
     """Assumptions that this step itself makes."""
 
+    @cached_property
+    def step(self) -> DerivationStep:
+        """As a reader sees it; only of what a rule gave."""
+        if self.rule is None:
+            raise LookupError(self.known)
+        return DerivationStep(
+            rule=self.rule.id,
+            title=self.rule.title,
+            formula=self.rule.stated,
+            inputs=tuple(_quantity(name, known) for name, known in self.inputs),
+            result=_quantity(self.rule.gives or self.rule.id, self.known),
+            sources=self.rule.source_texts,
+        )
+
+
+def _quantity(name: str, known: Known) -> Quantity:
+    value = known.value if isinstance(known.value, str | bool) else float(known.value)
+    return Quantity(name, value, known.unit, known.origin)
+
+
+def walk(roots: Iterable[Derivation | None]) -> tuple[Derivation, ...]:
+    """Every derivation below these, once, what is needed before what needs it.
+
+    A situation derives each name once, so identity tells whether one was seen.
+    """
+    seen: set[Derivation] = set()
+    found: list[Derivation] = []
+
+    def visit(derivation: Derivation) -> None:
+        if derivation not in seen:
+            seen.add(derivation)
+            for needed in derivation.needs:
+                visit(needed)
+            found.append(derivation)
+
+    for root in roots:
+        if root is not None and root.rule is not None:
+            visit(root)
+    return tuple(found)
+
+
+class Trace(Sequence[DerivationStep]):
+    """Steps that are written when somebody reads them: few of the candidates that are sized are."""
+
+    def __init__(
+        self, before: tuple[Derivation, ...], roots: tuple[Derivation | None, ...]
+    ) -> None:
+        """The steps `before`, then all below `roots`."""
+        self._before, self._roots = before, roots
+
+    @property
+    def _walked(self) -> Iterator[Derivation]:
+        return (one for one in (*self._before, *walk(self._roots)) if one.rule is not None)
+
+    @cached_property
+    def rules(self) -> frozenset[str]:
+        """Ids of the rules that spoke."""
+        return frozenset(one.rule.id for one in self._walked if one.rule is not None)
+
+    @cached_property
+    def assumed(self) -> frozenset[str]:
+        """What the job leaves open and the steps below the roots fill in."""
+        return frozenset(text for one in walk(self._roots) for text in one.assumed)
+
+    @cached_property
+    def _steps(self) -> tuple[DerivationStep, ...]:
+        return tuple(one.step for one in self._walked)
+
+    @overload
+    def __getitem__(self, index: int) -> DerivationStep: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[DerivationStep, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> DerivationStep | tuple[DerivationStep, ...]:
+        """Give one step, or some."""
+        return self._steps[index]
+
+    def __len__(self) -> int:
+        """How many steps there are."""
+        return len(self._steps)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to any sequence of the same steps."""
+        return isinstance(other, Sequence) and self._steps == tuple(other)
+
+    def __hash__(self) -> int:
+        """As the steps."""
+        return hash(self._steps)
+
 
 class _Open(NamedTuple):
     """A rule that the facts of the outermost situation leave open, and what they settled of it."""
 
     rule: Rule
-    conditions: tuple[tuple[str, Callable[[Value | None], bool]], ...]
+    conditions: Sequence[tuple[str, Callable[[Value | None], bool]]]
     """What is still to be decided: names, and what tells whether their value will do."""
-    assumed: tuple[str, ...]
+    assumed: Sequence[str]
     """What nobody stated and the settled conditions rest on."""
+
+
+class _Changes(NamedTuple):
+    """What some facts may change."""
+
+    results: frozenset[str]
+    """Names that may have another value."""
+    switched: frozenset[str]
+    """Of these, those that another rule may give."""
+
+
+class _OpenRules:
+    """What the facts of the outermost situation leave of the rules."""
+
+    def __init__(self, book: RuleBook, facts: Mapping[str, Known]) -> None:
+        self._book, self._facts = book, facts
+        self._opened: dict[str, _Open | None] = {}
+        self._givers: dict[str, tuple[_Open, ...]] = {}
+        self._changes: dict[frozenset[str], _Changes] = {}
+
+    def open(self, rule: Rule) -> _Open | None:
+        """What is left of a rule; None if a fact silences it."""
+        if rule.id not in self._opened:
+            conditions: list[tuple[str, Callable[[Value | None], bool]]] = []
+            assumed: list[str] = []
+            self._opened[rule.id] = _Open(rule, conditions, assumed)
+            for name, condition in rule.applies.items():
+                known = self._facts.get(name)
+                if known is None:
+                    conditions.append((name, condition.holds))
+                elif not condition.holds(known.value):
+                    self._opened[rule.id] = None
+                    break
+                elif known.origin == ASSUMED:
+                    assumed.append(_left_open(name, known))
+        return self._opened[rule.id]
+
+    def giving(self, name: str) -> tuple[_Open, ...]:
+        """Rules that give `name` and that no fact silences."""
+        if name not in self._givers:
+            opened = map(self.open, self._book.by_result.get(name, ()))
+            self._givers[name] = tuple(one for one in opened if one is not None)
+        return self._givers[name]
+
+    def changed_by(self, facts: frozenset[str]) -> _Changes:
+        """What comes out otherwise where more is known."""
+        if facts not in self._changes:
+            results = reached(facts, self._users)
+            switched = (
+                name
+                for name in results
+                if any(asked in results for one in self.giving(name) for asked, _ in one.conditions)
+            )
+            self._changes[facts] = _Changes(results, frozenset(switched))
+        return self._changes[facts]
+
+    @cached_property
+    def _users(self) -> dict[str, set[str]]:
+        """Results by the names that the rules which give them ask for."""
+        users: dict[str, set[str]] = {}
+        for name in self._book.by_result:
+            for opened in self.giving(name):
+                for asked in (*opened.rule.inputs, *(one for one, _ in opened.conditions)):
+                    users.setdefault(asked, set()).add(name)
+        return users
 
 
 _Gathered = tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[str, ...]]
 """Inputs of a rule, what they rest on and what they assume."""
 
-_NOTHING: Final = 9
-"""Later than all facts: what a situation adds that adds none."""
-_SETTLED: Final[dict[str, int]] = {
-    **dict.fromkeys(("weight_bits", "kv_bits", "gradient_accumulation"), 1),
-    **dict.fromkeys(("gpus_tried", "gpus_for_memory", "gpus_needed"), 2),
-    **{name: 3 for name, fact in FACTS.items() if fact.origin == "gpu"},
-    **dict.fromkeys(("concurrency", "prefill_engines", "decode_engines"), 4),
-    **dict.fromkeys(("in_flight", "ttft_ms"), 5),
-}
-"""Facts that one situation adds to another, in the order in which they become known.
 
-What rests on none of them, or on earlier ones alone, is the same in all situations that differ in
-later ones, and is derived once for all of these.
-"""
-
-_Found = tuple[Derivation | None, int]
-"""A derivation, None where unknown, and the latest of `_SETTLED` that it hangs on; 0: on none."""
+_Formulas = tuple[dict[str, Expression], dict[str, float]]
+"""Formulas by their results, and figures."""
 
 
 class Reasoning:
@@ -82,21 +280,13 @@ class Reasoning:
     def __init__(
         self, book: RuleBook, facts: Mapping[str, Known], parent: Reasoning | None = None
     ) -> None:
+        self._facts, self._parent = facts, parent
+        self._rules: _OpenRules = parent._rules if parent else _OpenRules(book, facts)
+        self._changes = self._rules.changed_by(frozenset(facts))
+        self._held: dict[str, bool] = {}
+        self._derived: dict[str, Derivation | None] = {}
+        self._spoke: dict[str, tuple[_Open, ...]] = {}
         self._book = book
-        self._facts = facts
-        self._parent = parent
-        self._outermost: Reasoning = parent._outermost if parent is not None else self
-        self._adds = min((_SETTLED.get(name, 0) for name in facts), default=_NOTHING)
-        """The earliest fact that is known here and not around."""
-        self._wider: tuple[tuple[Reasoning, int], ...] = ()
-        """Situations around this one, each with the earliest fact that is not known there."""
-        if parent is not None:
-            wider = ((one, min(adds, self._adds)) for one, adds in parent._wider)
-            self._wider = ((parent, self._adds), *wider)
-        self._opened: dict[str, _Open | None] = {}
-        self._givers: dict[str, tuple[_Open, ...]] = {}
-        self._held: dict[str, tuple[bool, int]] = {}
-        self._derived: dict[str, _Found] = {}
 
     def within(self, facts: Mapping[str, Known]) -> Reasoning:
         """Reason on with more facts; they may settle what was derived, not restate a fact."""
@@ -107,7 +297,13 @@ class Reasoning:
 
         Raises InputError where two rules claim the same value, or a formula cannot be computed.
         """
-        return (self._derived.get(name) or self._look_up(name))[0]
+        if name not in self._derived:
+            parent = self._parent
+            if parent is None or name in self._changes.results:
+                self._derived[name] = self._find(name)
+            else:
+                self._derived[name] = parent.derive(name)
+        return self._derived[name]
 
     def value(self, name: str) -> Value | None:
         """Just the value, None where unknown."""
@@ -121,41 +317,18 @@ class Reasoning:
 
     def holds(self, rule: Rule) -> bool:
         """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
-        for where, adds in ((self, _NOTHING), *self._wider):
-            found = where._held.get(rule.id)
-            if found is not None and found[1] < adds:
-                return found[0]
-        found = self._holds(rule)
-        self._around(found[1])._held[rule.id] = self._held[rule.id] = found
-        return found[0]
-
-    def _holds(self, rule: Rule) -> tuple[bool, int]:
-        held = self._outermost._open(rule)
-        if held is None:
-            return False, 0
-        speaks, latest = self._speaks(held)
-        if not speaks or rule.expression is None:
-            return speaks, latest
-        gathered, later = self._gather(held)
-        return gathered is not None and bool(_evaluate(rule, gathered[0])), max(latest, later)
-
-    def _look_up(self, name: str) -> _Found:
-        """What was derived around here and is the same here; else derive it."""
-        for around, adds in self._wider:
-            known = around._derived.get(name)
-            if known is not None and known[1] < adds:
-                self._derived[name] = known
-                return known
-        found = self._find(name)
-        self._around(found[1])._derived[name] = self._derived[name] = found
-        return found
-
-    def _around(self, latest: int) -> Reasoning:
-        """The widest situation in which all is the same that hangs on facts up to this one."""
-        where = self
-        while where._parent is not None and latest < where._adds:
-            where = where._parent
-        return where
+        if rule.id not in self._held:
+            parent = self._parent
+            if parent is not None and self._changes.results.isdisjoint(needs(rule)):
+                self._held[rule.id] = parent.holds(rule)
+            else:
+                opened = self._rules.open(rule)
+                held = opened is not None and self._speaks(opened)
+                if opened is not None and held and rule.expression is not None:
+                    gathered = self._gather(opened)
+                    held = gathered is not None and bool(_evaluate(rule, gathered[0]))
+                self._held[rule.id] = held
+        return self._held[rule.id]
 
     def fill(self, message: str) -> str:
         """Write a message with its {facts} filled in."""
@@ -166,15 +339,48 @@ class Reasoning:
 
         return PLACEHOLDER.sub(lambda match: put(match[1]), message)
 
-    def changes_here(self, name: str) -> bool:
-        """Whether a result hangs on what is known here and not around."""
-        self.derive(name)
-        return self._derived[name][1] >= self._adds
+    def formulas(self, results: Iterable[str]) -> _Formulas | None:
+        """Formulas that give these results from what is known here, as far as they are known.
 
-    def given_alike(self, name: str) -> bool:
-        """Whether one rule gives it here, whatever the values of what is known here alone."""
-        speaking, latest = self._speaking(name)
-        return len(speaking) == 1 and latest < self._adds
+        In the order in which they need each other, with the figures that they take from around.
+        None where rules switch with what is known here, which no fixed list of them can tell.
+        """
+        formulas: dict[str, Expression] = {}
+        fixed: dict[str, float] = {}
+
+        def is_known(name: str) -> bool:
+            if name in self._facts or name in formulas:
+                return True
+            if name not in self._changes.results:
+                value = self.value(name)
+                if value is not None:
+                    fixed[name] = float(value)
+                return value is not None
+            speaking = self._speaking(name)
+            if name in self._changes.switched or len(speaking) > 1:
+                raise ValueError(name)
+            if not speaking:
+                return False
+            rule = speaking[0].rule
+            if rule.expression is None:
+                raise ValueError(name)
+            for needed, declared in rule.inputs.items():
+                if not is_known(needed):
+                    stand_in = _stand_in(declared)
+                    if stand_in is None:
+                        return False
+                    figure = float(stand_in.value)
+                    if fixed.setdefault(needed, figure) != figure:
+                        raise ValueError(needed)
+            formulas[name] = rule.expression
+            return True
+
+        try:
+            for name in results:
+                is_known(name)
+        except ValueError:
+            return None
+        return formulas, fixed
 
     def why_unknown(self, name: str) -> str:
         """Say what is missing: the first name on the way that nobody gives."""
@@ -187,78 +393,39 @@ class Reasoning:
 
     def step_of(self, rule: Rule) -> Derivation | None:
         """Derive what this rule itself gives, whatever others say; for its examples."""
-        opened = self._outermost._open(rule)
-        return self._apply(opened)[0] if opened else None
+        opened = self._rules.open(rule)
+        return self._apply(opened) if opened else None
 
-    def _find(self, name: str) -> _Found:
-        latest = _SETTLED.get(name, 0)
+    def _find(self, name: str) -> Derivation | None:
         where: Reasoning | None = self
         while where is not None:
             if name in where._facts:
-                return Derivation(where._facts[name]), latest if where._parent is not None else 0
+                return Derivation(where._facts[name])
             where = where._parent
-        speaking, later = self._speaking(name)
-        latest = max(latest, later)
-        if not speaking:
-            return None, latest
+        speaking = self._speaking(name)
         if len(speaking) > 1:
-            derivation, later = self._largest_floor(name, speaking)
-        else:
-            derivation, later = self._apply(speaking[0])
-        return derivation, max(latest, later)
+            return self._largest_floor(name, speaking)
+        return self._apply(speaking[0]) if speaking else None
 
     def applicable(self, name: str) -> tuple[Rule, ...]:
         """Rules that give `name` and speak here; a fallback only where it is alone."""
-        return tuple(one.rule for one in self._speaking(name)[0])
+        return tuple(one.rule for one in self._speaking(name))
 
-    def _speaking(self, name: str) -> tuple[Sequence[_Open], int]:
-        """Rules that give a name and speak, and the latest fact that decides which."""
-        speaking, latest = [], 0
-        for opened in self._outermost._giving(name):
-            speaks, later = self._speaks(opened)
-            latest = max(latest, later)
-            if speaks:
-                speaking.append(opened)
-        if len(speaking) > 1:
-            speaking = [one for one in speaking if not one.rule.fallback] or speaking
-        return speaking, latest
+    def _speaking(self, name: str) -> tuple[_Open, ...]:
+        if name not in self._spoke:
+            if self._parent is not None and name not in self._changes.switched:
+                self._spoke[name] = self._parent._speaking(name)
+            else:
+                speaking = [one for one in self._rules.giving(name) if self._speaks(one)]
+                if len(speaking) > 1:
+                    speaking = [one for one in speaking if not one.rule.fallback] or speaking
+                self._spoke[name] = tuple(speaking)
+        return self._spoke[name]
 
-    def _speaks(self, opened: _Open) -> tuple[bool, int]:
-        latest = 0
-        for name, holds in opened.conditions:
-            derivation, later = self._derived.get(name) or self._look_up(name)
-            latest = max(latest, later)
-            if not holds(None if derivation is None else derivation.known.value):
-                return False, latest
-        return True, latest
+    def _speaks(self, opened: _Open) -> bool:
+        return all(holds(self.value(name)) for name, holds in opened.conditions)
 
-    def _giving(self, name: str) -> tuple[_Open, ...]:
-        """Rules that give `name` and that no fact of this outermost situation has silenced."""
-        if name not in self._givers:
-            opened = (self._open(rule) for rule in self._book.giving(name))
-            self._givers[name] = tuple(one for one in opened if one is not None)
-        return self._givers[name]
-
-    def _open(self, rule: Rule) -> _Open | None:
-        """What the facts of this outermost situation leave of a rule; None if they silence it."""
-        if rule.id not in self._opened:
-            self._opened[rule.id] = self._settle(rule)
-        return self._opened[rule.id]
-
-    def _settle(self, rule: Rule) -> _Open | None:
-        conditions: list[tuple[str, Callable[[Value | None], bool]]] = []
-        assumed: list[str] = []
-        for name, condition in rule.applies.items():
-            known = self._facts.get(name)
-            if known is None:
-                conditions.append((name, condition.holds))
-            elif not condition.holds(known.value):
-                return None
-            elif known.origin == ASSUMED:
-                assumed.append(_left_open(name, known))
-        return _Open(rule, tuple(conditions), tuple(assumed))
-
-    def _largest_floor(self, name: str, speaking: Sequence[_Open]) -> _Found:
+    def _largest_floor(self, name: str, speaking: Sequence[_Open]) -> Derivation | None:
         """Several floors may hold at once, the largest counts; anything else is a contradiction."""
         if any(one.rule.kind != "floor" for one in speaking):
             clash = " and ".join(one.rule.id for one in speaking)
@@ -269,46 +436,39 @@ class Reasoning:
                     hint="narrow `applies` of one of them, or replace a rule by its id",
                 )
             )
-        applied = [self._apply(one) for one in speaking]
-        latest = max(later for _, later in applied)
-        floors = [floor for floor, _ in applied if floor is not None]
+        floors = [floor for one in speaking if (floor := self._apply(one)) is not None]
         if not floors:
-            return None, latest
+            return None
         largest = max(floors, key=lambda floor: floor.known.value)
         others = tuple(floor for floor in floors if floor is not largest)
-        needs = largest.needs + others
-        found = Derivation(largest.known, largest.rule, largest.inputs, needs, largest.assumed)
-        return found, latest
+        return replace(largest, needs=largest.needs + others)
 
-    def _apply(self, opened: _Open) -> _Found:
-        gathered, latest = self._gather(opened)
+    def _apply(self, opened: _Open) -> Derivation | None:
+        gathered = self._gather(opened)
         if gathered is None:
-            return None, latest
+            return None
         rule = opened.rule
         inputs, needs, assumed = gathered
         known = Known(_evaluate(rule, inputs), rule.gives_unit, f"rule {rule.id}")
         if rule.basis in ("assumption", "estimate") and rule.kind != "policy":
             assumed = (f"{rule.title} ({rule.id})", *assumed)
-        return Derivation(known, rule, inputs, needs, assumed), latest
+        return Derivation(known, rule, inputs, needs, assumed)
 
-    def _gather(self, opened: _Open) -> tuple[_Gathered | None, int]:
-        """What goes into a rule, None if a figure is unknown, and the latest fact behind it."""
+    def _gather(self, opened: _Open) -> _Gathered | None:
+        """What goes into a rule; None if a figure is unknown."""
         inputs: list[tuple[str, Known]] = []
         needs: list[Derivation] = []
         assumed = list(opened.assumed)
-        latest = 0
         for name, _ in opened.conditions:
-            decided, later = self._derived.get(name) or self._look_up(name)
-            latest = max(latest, later)
+            decided = self.derive(name)
             if decided is not None and decided.rule is not None:
                 needs.append(decided)
         for name, declared in opened.rule.inputs.items():
-            derivation, later = self._derived.get(name) or self._look_up(name)
-            latest = max(latest, later)
+            derivation = self.derive(name)
             if derivation is None:
                 known = _stand_in(declared)
                 if known is None:
-                    return None, latest
+                    return None
                 if known.origin == ASSUMED:
                     meaning = declared.meaning or name
                     assumed.append(f"{meaning} {value_text(known.value)} ({opened.rule.id})")
@@ -319,7 +479,7 @@ class Reasoning:
                 elif known.origin == ASSUMED:
                     assumed.append(_left_open(name, known))
             inputs.append((name, known))
-        return (tuple(inputs), tuple(needs), tuple(assumed)), latest
+        return tuple(inputs), tuple(needs), tuple(assumed)
 
 
 def _left_open(name: str, known: Known) -> str:
@@ -352,3 +512,61 @@ def _evaluate(rule: Rule, inputs: Iterable[tuple[str, Known]]) -> Exact | bool:
         return rule.expression.evaluate(figures)  # type: ignore[arg-type] # rules take numbers only
     except ExpressionError as error:
         raise InputError(Finding(f"the formula {error}", path=rule.id)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleResult:
+    """One example of one rule, or the lack of an example or a source."""
+
+    rule: str
+    name: str
+    """The example's sentence, or what is missing."""
+    passed: bool
+    message: str
+    """What was expected and what came out; empty where it passed."""
+
+
+def run_examples(rules: RuleBook) -> list[ExampleResult]:
+    """Run every example of every rule, by rule id; a rule without source or example fails too."""
+    results: list[ExampleResult] = []
+    for rule in rules.rules.values():
+        if not rule.sources:
+            results.append(ExampleResult(rule.id, "source", False, "the rule names no source"))
+        if not rule.examples:
+            results.append(ExampleResult(rule.id, "example", False, "the rule has no example"))
+        results += [_run(rules, rule, example) for example in rule.examples]
+    return results
+
+
+def _run(rules: RuleBook, rule: Rule, example: Example) -> ExampleResult:
+    try:
+        got = _outcome(rules, rule, example)
+    except InputError as error:
+        return ExampleResult(rule.id, example.name, False, str(error))
+    expected = Fraction(example.expect) if isinstance(example.expect, Decimal) else example.expect
+    if isinstance(got, str | bool | None) or isinstance(expected, str | bool):
+        passed = type(got) is type(expected) and got == expected
+    else:
+        passed = abs(Fraction(got) - expected) <= Fraction(example.tolerance or 0)
+    shown = "nothing" if got is None else value_text(got)
+    message = "" if passed else f"expected {value_text(expected)}, got {shown}"
+    return ExampleResult(rule.id, example.name, passed, message)
+
+
+def _outcome(rules: RuleBook, rule: Rule, example: Example) -> Value | None:
+    """What a rule gives for an example; None if it does not speak or lacks a figure.
+
+    Facts that a condition fixes need not be repeated in the example.
+    """
+    fixed = {name: one.one_of[0] for name, one in rule.applies.items() if one.one_of is not None}
+    facts = {
+        name: Known(value, FACTS[name].unit if name in FACTS else "", "example")
+        for name, value in given_values(fixed | example.given).items()
+    }
+    reasoning = Reasoning(rules, facts)
+    if rule.kind in ("exclusion", "warning"):
+        return reasoning.holds(rule)
+    if rule.kind != "policy" and rule not in reasoning.applicable(rule.gives or ""):
+        return None
+    derivation = reasoning.step_of(rule)
+    return derivation.known.value if derivation else None

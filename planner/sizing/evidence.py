@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from planner.inputs.catalog.catalog import Neighbours
@@ -39,7 +39,11 @@ def evidence_of(
 
     load = candidate.serving.concurrency if candidate.serving else at.number(_TOKENS)
 
-    def rests_on(figure: EvidenceOf) -> Evidence:
+    figures: list[EvidenceOf] = [] if candidate.memory is None else ["memory"]
+    figures += () if candidate.hours is None else ("hours",)
+    figures += () if candidate.serving is None else ("rate",)
+    told = [] if figures[:1] == ["memory"] else [Evidence(figure="memory", rests="published")]
+    for figure in figures:
         of_figure = [one for one in alike if one.figure == figure]
         here = [
             one
@@ -54,20 +58,9 @@ def evidence_of(
         elif kind == "serve":
             unlike = at.value("engine") != _STARTED
         if found.runs and unlike:
-            return found.model_copy(update={"rests": "extrapolated"})
-        return found
-
-    def told() -> Iterator[Evidence]:
-        if candidate.memory is None:
-            yield Evidence(figure="memory", rests="published")
-        else:
-            yield rests_on("memory")
-        if candidate.hours is not None:
-            yield rests_on("hours")
-        if candidate.serving is not None:
-            yield rests_on("rate")
-
-    return tuple(told())
+            found = found.model_copy(update={"rests": "extrapolated"})
+        told.append(found)
+    return tuple(told)
 
 
 def _from(

@@ -7,149 +7,31 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
-from typing import Final
+from operator import le
+from typing import Any, Final
 
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.rules.book import RuleBook
-from planner.inputs.rules.expression import Exact, exact, figure_text
+from planner.inputs.rules.expression import exact
 from planner.inputs.rules.rule import Rule
-from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
+from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import Settings
 from planner.sizing.calibration import Calibration
-from planner.sizing.candidate import Candidate, Rejection, Sizing
-from planner.sizing.count import Counter, Placement
+from planner.sizing.candidate import Candidate, Memory, Rejection, Sizing, way_of
+from planner.sizing.count import Counter, Placement, Tries, memory_at
 from planner.sizing.endpoint import Endpoint
 from planner.sizing.engine import ASSUMED, Known, Reasoning
 from planner.sizing.evidence import evidence_of
-from planner.sizing.memory import Memory, memory_at
-from planner.sizing.parts import Parts
 from planner.sizing.subject import (
     gpu_facts,
     job_facts,
     left_open,
+    partition_facts,
     run_facts,
     setting_facts,
+    summary,
 )
-from planner.sizing.tries import Tries, walk
-
-_METHODS = {
-    "full": "full fine-tuning",
-    "lora": "LoRA tuning",
-    "qlora": "QLoRA tuning",
-    "p-tuning": "p-tuning",
-}
-
-_ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
-
-_STATED = {
-    "micro_batch": "micro-batch {}",
-    "gradient_accumulation": "gradient accumulation {}",
-    "gradient_checkpointing": "checkpointing {}",
-    "attention_kernel": "{} attention",
-    "loss_kernel": "{} loss",
-    "layer_kernels": "{} layer kernels",
-    "value_parameters_b": "value model of {} B",
-    "sharding": "sharding {}",
-    "offload": "offload {}",
-}
-"""How a run is described further, as far as the job says so."""
-
-
-def summary(
-    job: Job, weight_bits: Exact | None = None, peaks: tuple[Fraction, ...] | None = None
-) -> str:
-    """One readable line: `LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`.
-
-    `weight_bits` is the width that is served, where the job leaves it to the model; `peaks` are
-    requests per second by quarter, as the job states them if left out.
-    """
-    if job.tune is not None:
-        return _tune(job.tune)
-    if job.serve is not None:
-        arriving = job.peaks(None) if peaks is None else peaks
-        return _serve(job.serve, weight_bits, arriving)
-    return _fixed(job.fixed) if job.fixed is not None else ""
-
-
-def _tune(tune: Tune) -> str:
-    by = "" if tune.objective == "sft" else f" by {tune.objective.upper()}"
-    parts = [f"{_METHODS[tune.method]} of {_subject(tune)}{by}"]
-    if tune.base_bits is not None:
-        parts.append(f"base at {tune.base_bits} bit")
-    if tune.precision not in (None, tune.usual_precision):
-        parts.append(tune.precision)
-    if tune.optimizer != "adamw":
-        parts.append(tune.optimizer)
-    if tune.sequence is not None:
-        parts.append(f"sequence {tune.sequence:,}")
-    if tune.batch is not None:
-        parts.append(f"batch {tune.batch:,}")
-    if tune.reward_parameters_b is not None:
-        size = tune.reward_parameters_b
-        parts.append(f"reward model of {size} B" if size else "no reward model")
-    parts += [told.format(getattr(tune, key)) for key, told in _STATED.items() if _says(tune, key)]
-    ways = [(name.replace("_", " "), count) for name, count in tune.parallelism or () if count > 1]
-    if ways:
-        parts.append("parallelism " + " × ".join(f"{name} {count}" for name, count in ways))
-    return ", ".join(parts)
-
-
-def _says(tune: Tune, key: str) -> bool:
-    return key in tune.model_fields_set and getattr(tune, key) is not None
-
-
-def _serve(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...]) -> str:
-    if isinstance(serve.bits, tuple):
-        widths = " or ".join(map(str, serve.bits))
-    else:
-        widths = figure_text(weight_bits or serve.bits)
-    text = f"serving of {_subject(serve)} at {widths} bit"
-    if serve.adapters is not None:
-        count, size = serve.adapters.count, format(serve.adapters.size_gb, ".3g")
-        text += f" with {count} adapter{'s' if count > 1 else ''} of {size} GB"
-    if serve.engine is not None:
-        text += f" on {' '.join(filter(None, (_ENGINES[serve.engine], serve.engine_version)))}"
-    if serve.disaggregated is not None:
-        text += ", prefill on GPUs of its own"
-    if serve.speculative is not None:
-        text += f", {serve.speculative.draft_tokens:,} tokens drafted"
-    if serve.context is not None and serve.concurrency is not None:
-        text += f", {serve.concurrency:,} × {serve.context:,} tokens"
-    if serve.load is not None:
-        text += f", {_arriving(peaks)}{' shared by GPU types' if serve.mixed else ''}"
-    if serve.latency is not None:
-        asked = (
-            f"{name} {float(figure):,.10g} ms"
-            for name, figure in (
-                ("TTFT", serve.latency.ttft_ms),
-                ("TPOT", serve.latency.tpot_ms),
-                ("end to end", serve.latency.e2e_ms),
-            )
-            if figure is not None
-        )
-        text += f", {', '.join(asked)} at p{serve.latency.percentile}"
-    return text
-
-
-def _arriving(peaks: tuple[Fraction, ...]) -> str:
-    """`12 requests a second`, `up to 12 requests a second` where quarters differ."""
-    most = "up to " if len(set(peaks)) > 1 else ""
-    requests = "request" if max(peaks) == 1 else "requests"
-    return f"{most}{float(max(peaks)):,.4g} {requests} a second"
-
-
-def _fixed(fixed: Fixed) -> str:
-    if fixed.gpus is not None:
-        need = f"{fixed.gpus} GPU{'s' if fixed.gpus > 1 else ''}"
-    else:
-        need = f"{figure_text(fixed.gpu_memory_gb or 0)} GB of GPU memory"
-    return f"fixed need of {need}, {fixed.cpus} CPUs, {figure_text(fixed.memory_gb)} GB host memory"
-
-
-def _subject(about: Tune | Serve) -> str:
-    return about.model or f"{figure_text(about.parameters_b or 0)} B parameters"
-
 
 LENGTH_UNKNOWN = (
     "holds its GPUs all quarter: neither `tune.dataset_tokens` nor `run.hours` says how long a run "
@@ -158,21 +40,6 @@ LENGTH_UNKNOWN = (
 """Of a tuning job: what a plan says of all such jobs at once, with what that may cost."""
 
 _PEAK_NEEDS = ("batch", "sequence")
-
-
-def _half_stated(job: Job, placements: Sequence[Placement]) -> Iterator[str]:
-    """Of what the peak of a tuning job needs, one figure that counts for nothing alone."""
-    if job.tune is None or any(placed.candidate.memory is not None for placed in placements):
-        return
-    stated = [key for key in _PEAK_NEEDS if getattr(job.tune, key) is not None]
-    if placements and len(stated) == 1:
-        (missing,) = set(_PEAK_NEEDS).difference(stated)
-        yield (
-            f"`{stated[0]}` counts for nothing without `{missing}`: the memory is that of the "
-            "published average of the method"
-        )
-
-
 _SERVE_APART = ("replicas", "whole_gpu", "load")
 """Keys of a serving job on which its needs do not depend; of a load they depend on these:"""
 _OF_LOAD = (
@@ -201,12 +68,10 @@ class Sizer:
         policies: Policies,
         gpu_types: Iterable[str] | None = None,
         calibration: Calibration | None = None,
-        known: Sizer | None = None,
     ) -> None:
         """`gpu_types` are those in play, where the others are of no interest; all if left out.
 
-        `calibration` moves what is expected to what runs of one's own have shown. `known`
-        differs at most in how GPUs may be divided: what does not depend on that is not sized again.
+        `calibration` moves what is expected to what runs of one's own have shown.
         """
         self._catalog = catalog
         self._neighbours = tuple(catalog.neighbours.values())
@@ -216,11 +81,26 @@ class Sizer:
         self._settings = setting_facts(settings, rules)
         considered = sorted(catalog.gpus if gpu_types is None else set(gpu_types))
         self._gpus = {gpu_type: gpu_facts(gpu_type, catalog) for gpu_type in considered}
-        self._parts = {gpu_type: Parts(gpu_type, catalog, policies) for gpu_type in considered}
+        self._parts = {gpu_type: dict(self._parts_of(gpu_type)) for gpu_type in considered}
         held = tuple(rule for rule in rules.exclusions if rule.id not in policies.waived_rules)
         self._counter = Counter(rules, held)
-        self._divided = (policies.mig, policies.shared_gpus)
-        self._sizings: dict[Hashable, Sizing] = {} if known is None else known._sizings
+        self._sizings: dict[Hashable, Sizing] = {}
+
+    def _parts_of(self, gpu_type: str) -> Iterator[tuple[str, Mapping[str, Known]]]:
+        """Facts of the parts of a GPU type that policies allow, smallest first; last, shared."""
+        if self._policies.mig != "never":
+            profiles = self._catalog.gpus[gpu_type].mig_profiles
+            for name in sorted(
+                profiles,
+                key=lambda name: (
+                    profiles[name].memory_slices,
+                    profiles[name].compute_slices,
+                    name,
+                ),
+            ):
+                yield name, partition_facts(gpu_type, name, self._catalog)
+        if self._policies.shared_gpus:
+            yield "", self._gpus[gpu_type] | {"gpu_shared": Known(True, "true/false", "scenario")}
 
     def size(
         self,
@@ -239,10 +119,9 @@ class Sizer:
         listed = None if job.gpu_types is None else tuple(sorted(set(job.gpu_types)))
         peaks = job.peaks(None) if peaks is None else peaks
         key = (_specification(job), listed, tuple(sorted((origins or {}).items())), *runs, *peaks)
-        kept_as = (key, self._divided if job.serve is not None else None)
-        if kept_as not in self._sizings:
-            self._sizings[kept_as] = self._size(job, origins or {}, peaks, key)
-        return self._sizings[kept_as]
+        if key not in self._sizings:
+            self._sizings[key] = self._size(job, origins or {}, peaks, key)
+        return self._sizings[key]
 
     def memory(self, job: Job, gpus: int) -> Memory | None:
         """Peak of each GPU on so many of any type; None where the job says too little for it."""
@@ -258,7 +137,7 @@ class Sizer:
         gpu = self._gpus.get(gpu_type) or gpu_facts(gpu_type, self._catalog)
         if fabric_gb_per_s is not None:
             gpu = gpu | {"fabric_gb_per_s": Known(exact(fabric_gb_per_s), "GB/s", "measured")}
-        tried = Tries(self.reasoning(job)).at(gpus).within(gpu)
+        tried = Tries(self.reasoning(job)).on(gpu, gpus)
         return tried.within({"gpus": Known(gpus, "GPUs", "measured")})
 
     def reasoning(
@@ -288,17 +167,16 @@ class Sizer:
         placements: list[Placement] = []
         rejections: list[Rejection] = []
         refused_parts: list[Rejection] = []
-        for gpu_type, facts in self._gpus.items():
+        for gpu_type in self._gpus:
             found: list[Placement] = []
             refused: list[Rejection] = []
             parts: list[Rejection] = []
             for variant in variants:
-                outcome = self._on(gpu_type, facts, job, variant)
-                if isinstance(outcome, list):
-                    nearer = not refused or outcome[0].short_gb < refused[0].short_gb
-                    refused = outcome if nearer or job.tune is None else refused
+                placed, refused_here = self._on(gpu_type, job, variant)
+                if not placed:
+                    nearer = not refused or refused_here[0].short_gb < refused[0].short_gb
+                    refused = refused_here if nearer or job.tune is None else refused
                     continue
-                placed, refused_here = outcome
                 parts += refused_here
                 if job.tune is None:
                     mixed = job.serve is not None and job.serve.mixed
@@ -309,89 +187,151 @@ class Sizer:
             rejections += () if found else refused
             held = {placed.candidate.part for placed in found}
             refused_parts += (one for one in parts if one.way not in held)
+        assumed = {text for placed in placements for text in placed.trace.assumed}
+        told = () if self.calibration is None else self.calibration.told(job)
         return Sizing(
             id=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
             summary=summary(job, reasoning.number("weight_bits"), peaks),
-            candidates=tuple(self._with_evidence(placed) for placed in placements),
+            candidates=tuple(
+                placed.updated(
+                    evidence=evidence_of(placed.candidate, placed.situation, self._neighbours)
+                ).candidate
+                for placed in placements
+            ),
             rejections=tuple(rejections),
             refused_parts=tuple(refused_parts),
-            assumptions=(
-                *_assumptions(placements),
-                *(self.calibration.told(job) if self.calibration is not None else ()),
-            ),
+            assumptions=(*sorted(assumed), *told),
             warnings=(
                 *self._warnings(job, variants[0].reasoning, placements),
                 *self._cramped(job, peaks, placements),
             ),
         )
 
-    def _with_evidence(self, placed: Placement) -> Candidate:
-        told = evidence_of(placed.candidate, placed.situation, self._neighbours)
-        return placed.candidate.model_copy(update={"evidence": told})
-
     def _on(
-        self, gpu_type: str, facts: Mapping[str, Known], job: Job, variant: _Variant
-    ) -> tuple[list[Placement], tuple[Rejection, ...]] | list[Rejection]:
+        self, gpu_type: str, job: Job, variant: _Variant
+    ) -> tuple[list[Placement], list[Rejection]]:
         """Ways to run on one GPU type with the parts that are refused, or why there is none."""
-        here = variant.reasoning.within(facts)
-        if refused := self._barred(gpu_type, job) + self._counter.refuse(gpu_type, here):
-            return refused
-        outcome = variant.place(gpu_type, facts)
+        gpu = self._gpus[gpu_type]
+        refused = self._barred(gpu_type, job)
+        refused += self._counter.refuse(gpu_type, variant.reasoning.within(gpu))
+        if refused:
+            return [], refused
+        outcome = variant.place(gpu_type, gpu)
         if isinstance(outcome, Rejection):
-            return [outcome]
-        refused_parts: tuple[Rejection, ...] = ()
+            return [], [outcome]
         first, placed = outcome[0], list(outcome)
         if job.tune is not None and (job.run is None or job.run.hours is None):
-            placed += self._counter.place_faster(first, facts, variant.tries)
+            placed += self._counter.place_faster(first, gpu, variant.tries)
         if job.serve is not None and not job.serve.whole_gpu and first.candidate.gpus == 1:
-            parts, refused_parts = self._parts[gpu_type].place(
-                self._counter, variant.tries, variant.place_one
-            )
+            parts, refused = self._on_parts(gpu_type, variant)
             placed += parts
-        return [variant.marked(one) for one in placed], refused_parts
+        return [one.updated(**variant.told) for one in placed], refused
+
+    def _on_parts(
+        self, gpu_type: str, variant: _Variant
+    ) -> tuple[list[Placement], list[Rejection]]:
+        """Candidates on parts, smallest first, and what speaks against the other parts.
+
+        A partition is passed over where a smaller one does as well, and one of all slices where a
+        whole GPU may stand beside partitioned ones.
+        """
+        placed: list[Placement] = []
+        refused: list[Rejection] = []
+        for profile, facts in self._parts[gpu_type].items():
+            way = way_of(gpu_type, partition=profile or None, shared=not profile)
+            barred = self._counter.refuse(way, variant.reasoning.within(facts))
+            found = barred[0] if barred else variant.place(way, facts)
+            if isinstance(found, Rejection):
+                refused.append(found.model_copy(update={"gpu_type": gpu_type, "way": way}))
+                continue
+            candidate = found[0].candidate
+            better = self._better(gpu_type, profile, candidate, placed) if profile else None
+            if candidate.shared_mb > candidate.gpu_capacity_mb:
+                message = (
+                    f"needs {candidate.shared_mb:,} MB beside others, "
+                    f"of {candidate.gpu_capacity_mb:,} MB"
+                )
+            elif better is not None:
+                message = f"{better} does as well wherever this one could be"
+            else:
+                of_part = {"partition": profile} if profile else {}
+                placed.append(found[0].updated(gpu_type=gpu_type, **of_part))
+                continue
+            refused.append(
+                Rejection(gpu_type=gpu_type, rule="partitions", message=message, way=way)
+            )
+        return placed, refused
+
+    def _better(
+        self, gpu_type: str, profile: str, candidate: Candidate, smaller: Sequence[Placement]
+    ) -> str | None:
+        """What else would make a plan of every plan that has this partition, at no more cost."""
+        gpu = self._catalog.gpus[gpu_type]
+        here = gpu.mig_profiles[profile]
+        if self._policies.mig == "same-node" and here.memory_slices == gpu.memory_slices:
+            return "the whole GPU"
+        for other in (placed.candidate for placed in smaller):
+            there = gpu.mig_profiles[other.partition or ""]
+            if (
+                there.compute_slices <= here.compute_slices
+                and there.memory_slices <= here.memory_slices
+                and set(here.placement_starts) <= set(there.placement_starts)
+                and other.replicas <= candidate.replicas
+                and all(map(le, other.replicas_by_quarter, candidate.replicas_by_quarter))
+                and other.cpus <= candidate.cpus
+                and other.memory_mb <= candidate.memory_mb
+            ):
+                return other.partition
+        return None
 
     def _barred(self, gpu_type: str, job: Job) -> list[Rejection]:
         """What the scenario itself says against a GPU type."""
-        allowed = self._policies.allowed_gpu_types
-        says = (
-            (
-                job.gpu_types is not None and gpu_type not in job.gpu_types,
-                "job.gpu_types",
-                "the job does not list it",
-            ),
-            (
-                allowed is not None and gpu_type not in allowed,
-                "policies.allowed_gpu_types",
-                "the scenario does not allow it",
-            ),
-            (
-                gpu_type in self._policies.excluded_gpu_types,
-                "policies.excluded_gpu_types",
-                "the scenario excludes it",
-            ),
-        )
-        return [
-            Rejection(gpu_type=gpu_type, rule=rule, message=message)
-            for applies, rule, message in says
-            if applies
-        ]
+        policies = self._policies
+        listed, allowed = job.gpu_types, policies.allowed_gpu_types
+        found = []
+        if listed is not None and gpu_type not in listed:
+            found.append(("job.gpu_types", "the job does not list it"))
+        if allowed is not None and gpu_type not in allowed:
+            found.append(("policies.allowed_gpu_types", "the scenario does not allow it"))
+        if gpu_type in policies.excluded_gpu_types:
+            found.append(("policies.excluded_gpu_types", "the scenario excludes it"))
+        return [Rejection(gpu_type=gpu_type, rule=rule, message=why) for rule, why in found]
 
     def _warnings(
         self, job: Job, reasoning: Reasoning, placements: Sequence[Placement]
-    ) -> tuple[str, ...]:
-        found = []
+    ) -> Iterator[str]:
         for rule in self._rules.warnings:
             if not self._counter.hangs_on_gpu(rule):
                 if reasoning.holds(rule):
-                    found.append(_warned(rule, reasoning))
+                    yield _warned(rule, reasoning)
                 continue
             where: dict[str, list[str]] = {}
             for placed in placements:
                 if placed.situation.holds(rule):
                     said = _warned(rule, placed.situation)
                     where.setdefault(said, []).append(placed.candidate.way)
-            found += (f"on {', '.join(gpu_types)}: {said}" for said, gpu_types in where.items())
-        return (*found, *_half_stated(job, placements), *self._of_time(job, placements))
+            yield from (f"on {', '.join(ways)}: {said}" for said, ways in where.items())
+        if job.tune is None:
+            return
+        sized = [placed.candidate for placed in placements]
+        missing = [key for key in _PEAK_NEEDS if getattr(job.tune, key) is None]
+        if sized and len(missing) == 1 and all(one.memory is None for one in sized):
+            (stated,) = set(_PEAK_NEEDS).difference(missing)
+            yield (
+                f"`{stated}` counts for nothing without `{missing[0]}`: the memory is that of the "
+                "published average of the method"
+            )
+        hours_stated = job.run is not None and job.run.hours is not None
+        timeless = [one.gpu_type for one in sized if one.hours is None]
+        if job.tune.dataset_tokens is None:
+            if not hours_stated:
+                yield LENGTH_UNKNOWN
+        elif timeless:
+            held = "" if hours_stated else " and it holds its GPUs all quarter"
+            yield (
+                f"run time unknown on {', '.join(timeless)}: the catalog gives no bf16 throughput, "
+                f"so the deadline is not checked there{held}"
+            )
 
     def _cramped(
         self, job: Job, peaks: tuple[Fraction, ...], placements: Sequence[Placement]
@@ -414,22 +354,6 @@ class Sizer:
                 "chooses it"
             )
 
-    def _of_time(self, job: Job, placements: Sequence[Placement]) -> Iterator[str]:
-        """What is not known of the time that a run takes, or set aside."""
-        if job.tune is None:
-            return
-        stated = job.run is not None and job.run.hours is not None
-        if job.tune.dataset_tokens is None and not stated:
-            yield LENGTH_UNKNOWN
-        sized = (placed.candidate for placed in placements)
-        timeless = [one.gpu_type for one in sized if one.hours is None]
-        if job.tune.dataset_tokens is not None and timeless:
-            held = "" if stated else " and it holds its GPUs all quarter"
-            yield (
-                f"run time unknown on {', '.join(timeless)}: the catalog gives no bf16 throughput, "
-                f"so the deadline is not checked there{held}"
-            )
-
 
 def _fewest_gpus(candidates: Iterable[Candidate]) -> dict[str, int]:
     """GPUs that a unit takes at its peak on each GPU type, whole ones, at the least."""
@@ -439,6 +363,14 @@ def _fewest_gpus(candidates: Iterable[Candidate]) -> dict[str, int]:
             gpus = one.gpus * one.replicas
             fewest[one.gpu_type] = min(gpus, fewest.get(one.gpu_type, gpus))
     return fewest
+
+
+_CHOSEN: Final = {
+    "weight_bits": Known(0, "bit", "job"),
+    "kv_bits": Known(0, "bit", "job"),
+    "gradient_accumulation": Known(0, "passes", ASSUMED),
+}
+"""What may be chosen, in its unit, and who says so."""
 
 
 class _Variant:
@@ -455,7 +387,11 @@ class _Variant:
         facts = {name: _CHOSEN[name]._replace(value=value) for name, value in chosen.items()}
         self.reasoning = job.within(facts) if facts else job
         self.tries = Tries(self.reasoning)
-        self._counter, self._chosen = counter, chosen
+        self.told: dict[str, Any] = dict(chosen)
+        """What a candidate says of it: passes only where there are several."""
+        if chosen.get("gradient_accumulation") == 1:
+            self.told = {}
+        self._counter = counter
         self._endpoint = None
         if stated.serve is not None and peaks:
             self._endpoint = Endpoint(counter, self.reasoning, stated.serve, peaks)
@@ -467,25 +403,6 @@ class _Variant:
         found = self._counter.place(way, facts, self.tries)
         return found if isinstance(found, Rejection) else (found,)
 
-    def place_one(self, way: str, facts: Mapping[str, Known]) -> Placement | Rejection:
-        """The first of them."""
-        found = self.place(way, facts)
-        return found if isinstance(found, Rejection) else found[0]
-
-    def marked(self, placed: Placement) -> Placement:
-        """The same with what was chosen."""
-        told = {name: value for name, value in self._chosen.items() if (name, value) != _ONE_PASS}
-        return placed._replace(candidate=placed.candidate.model_copy(update=told))
-
-
-_CHOSEN: Final = {
-    "weight_bits": Known(0, "bit", "job"),
-    "kv_bits": Known(0, "bit", "job"),
-    "gradient_accumulation": Known(0, "passes", ASSUMED),
-}
-"""What may be chosen, in its unit, and who says so."""
-_ONE_PASS: Final = ("gradient_accumulation", 1)
-
 
 def _choices(job: Job) -> list[dict[str, int]]:
     """What may be chosen for a job, the usual first; one that is empty where nothing is.
@@ -494,18 +411,13 @@ def _choices(job: Job) -> list[dict[str, int]]:
     batch, where neither these nor the sequences of one are stated.
     """
     tune, serve = job.tune, job.serve
-    if tune is not None and tune.batch is not None and _leaves_passes_open(job):
+    passes = {"micro_batch", "gradient_accumulation"}
+    if tune is not None and tune.batch is not None and not passes & tune.model_fields_set:
         divisors = (count for count in range(1, tune.batch + 1) if tune.batch % count == 0)
         return [{"gradient_accumulation": count} for count in divisors]
     stated = {} if serve is None else {"weight_bits": serve.bits, "kv_bits": serve.kv_bits}
     listed = {name: bits for name, bits in stated.items() if isinstance(bits, tuple)}
     return [dict(zip(listed, chosen, strict=True)) for chosen in product(*listed.values())]
-
-
-def _leaves_passes_open(job: Job) -> bool:
-    return job.tune is not None and not (
-        {"micro_batch", "gradient_accumulation"} & job.tune.model_fields_set
-    )
 
 
 def _any_as_good(found: Sequence[Placement], placed: Placement, *, mixed: bool) -> bool:
@@ -518,20 +430,10 @@ def _any_as_good(found: Sequence[Placement], placed: Placement, *, mixed: bool) 
         _is_whole(wider)
         and wider.widths != candidate.widths
         and wider.gpus <= candidate.gpus
-        and not (mixed and _rate(wider) < _rate(candidate))
-        and all(
-            wider.gpus * wider.replicas_in(quarter)
-            <= candidate.gpus * candidate.replicas_in(quarter)
-            for quarter in range(
-                len(candidate.replicas_by_quarter or wider.replicas_by_quarter) or 1
-            )
-        )
+        and not (mixed and wider.rate < candidate.rate)
+        and wider.takes_no_more(candidate, "gpus")
         for wider in (one.candidate for one in found)
     )
-
-
-def _rate(candidate: Candidate) -> float:
-    return candidate.serving.planned_requests_per_second if candidate.serving else 0.0
 
 
 def _is_whole(candidate: Candidate) -> bool:
@@ -540,11 +442,6 @@ def _is_whole(candidate: Candidate) -> bool:
 
 def _warned(rule: Rule, situation: Reasoning) -> str:
     return f"{situation.fill(rule.message or rule.title)} ({rule.id})"
-
-
-def _assumptions(placements: Iterable[Placement]) -> tuple[str, ...]:
-    roots = (root for placed in placements for root in placed.roots)
-    return tuple(sorted({text for one in walk(roots) for text in one.assumed}))
 
 
 def _specification(job: Job) -> tuple[object, ...]:
@@ -557,15 +454,10 @@ def _specification(job: Job) -> tuple[object, ...]:
         asked = (getattr(tune, name) for name in type(tune).model_fields if name != "deploy")
         return ("tune", *asked, *sorted(left_open(job)))
     if job.serve is not None:
-        serve = job.serve
+        serve, load = job.serve, job.serve.load
         names = (name for name in type(serve).model_fields if name not in _SERVE_APART)
         apart = ("whole GPU",) if serve.whole_gpu else ()
         stated = (getattr(serve, name) for name in names)
-        load = serve.load
-        of_load = () if load is None else tuple(getattr(load, name) for name in _OF_LOAD)
+        of_load = () if load is None else (getattr(load, name) for name in _OF_LOAD)
         return ("serve", *stated, *of_load, *apart, *sorted(left_open(job)))
-    fixed = job.fixed
-    return (
-        "fixed",
-        *((fixed.gpus, fixed.gpu_memory_gb, fixed.cpus, fixed.memory_gb) if fixed else ()),
-    )
+    return ("fixed", *(figure for _, figure in job.fixed or ()))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from decimal import ROUND_UP, Decimal
+from typing import Any
 
-from planner.inputs.rules.expression import Exact
 from planner.inputs.scenario.horizon import Run
-from planner.inputs.scenario.job import SERVING_SUFFIX, Adapters, Job, Serve, Tune
-from planner.inputs.scenario.scenario import Policies, ResolvedScenario
+from planner.inputs.scenario.job import SERVING_SUFFIX, Deploy, Job, Serve, Tune
+from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.settled import Inputs
 from planner.sizing.calibrate import calibrate
 from planner.sizing.candidate import SizedJob
@@ -38,7 +38,7 @@ def deployment(
     )
     if not any(units):
         return None
-    serve, origins = _serve(job.tune, reasoning)
+    serve, origins = _served(job.tune, job.tune.deploy, reasoning)
     return SizedJob(
         name=f"{name}{SERVING_SUFFIX}",
         kind="serve",
@@ -52,48 +52,33 @@ def deployment(
     )
 
 
-def _serve(tune: Tune, reasoning: Reasoning) -> tuple[Serve, dict[str, str]]:
-    """The base with its adapter beside it, or the whole model that a full fine-tune gives."""
-    if tune.method == "full":
-        return _whole_model(tune, reasoning)
-    weights = reasoning.derive("weight_bits")
-    origins = {"weight_bits": _origin(weights)} if tune.base_bits is None else {}
-    size_gb = tune.deploy.adapter_gb if tune.deploy else None
-    if size_gb is None:
-        size_gb = _size(reasoning.number("storage_gb"))
-        origins["adapter_gb"] = _origin(reasoning.derive("storage_gb"))
-    bits = min(WIDEST_SERVED, int(reasoning.number("weight_bits") or WIDEST_SERVED))
-    adapters = Adapters(count=1, size_gb=size_gb)
-    return _serving(tune, bits, adapters), origins
+def _served(tune: Tune, deploy: Deploy, reasoning: Reasoning) -> tuple[Serve, dict[str, str]]:
+    """The base with its adapter beside it, or the whole model that a full fine-tune gives.
 
-
-def _whole_model(tune: Tune, reasoning: Reasoning) -> tuple[Serve, dict[str, str]]:
-    stated = tune.deploy.bits if tune.deploy else None
-    bits = stated or int(reasoning.number("deployed_bits") or WIDEST_SERVED)
-    origins = {} if stated else {"weight_bits": _origin(reasoning.derive("deployed_bits"))}
-    return _serving(tune, bits, None), origins
-
-
-def _serving(tune: Tune, bits: int, adapters: Adapters | None) -> Serve:
-    return Serve.model_validate(
-        {
-            "model": tune.model,
-            "parameters_b": tune.parameters_b,
-            "bits": bits,
-            "adapters": adapters,
-        }
-    )
+    With the rules behind what the job does not state.
+    """
+    stated: dict[str, Any] = {"model": tune.model, "parameters_b": tune.parameters_b}
+    is_whole = tune.method == "full"
+    width = "deployed_bits" if is_whole else "weight_bits"
+    size_gb = deploy.adapter_gb
+    bits: int | None = deploy.bits if is_whole else None
+    origins = {}
+    if bits is None:
+        bits = min(WIDEST_SERVED, int(reasoning.number(width) or WIDEST_SERVED))
+        if is_whole or tune.base_bits is None:
+            origins["weight_bits"] = _origin(reasoning.derive(width))
+    if not is_whole:
+        if size_gb is None:  # to the byte, rounded up
+            exact = reasoning.number("storage_gb") or 0
+            size_gb = Decimal(exact.numerator) / Decimal(exact.denominator)
+            size_gb = size_gb.quantize(Decimal("1e-9"), ROUND_UP)
+            origins["adapter_gb"] = _origin(reasoning.derive("storage_gb"))
+        stated["adapters"] = {"count": 1, "size_gb": size_gb}
+    return Serve.model_validate(stated | {"bits": bits}), origins
 
 
 def _origin(derivation: Derivation | None) -> str:
     return derivation.known.origin if derivation else "none"
-
-
-def _size(size_gb: Exact | None) -> Decimal:
-    """An adapter's size to the byte, rounded up."""
-    exact = size_gb or 0
-    numerator, denominator = exact.numerator, exact.denominator
-    return (Decimal(numerator) / Decimal(denominator)).quantize(Decimal("1e-9"), ROUND_UP)
 
 
 def size_portfolio(sizer: Sizer, scenario: ResolvedScenario) -> tuple[SizedJob, ...]:
@@ -137,8 +122,6 @@ _MOST = 8
 
 _APART = {"shortage": "refuse"}
 """Policies that size no job, alike for all."""
-_OF_PARTS = {"mig": "never", "shared_gpus": False}
-"""Policies that size serving jobs alone, as if there were none."""
 
 
 class Sizers:
@@ -146,11 +129,11 @@ class Sizers:
 
     That is catalog, rules, measured runs, policies, GPU types and settings. Of the settings, only
     those count that some rule asks for: the price of energy sizes no job. Nor does it count who
-    gives way. Where GPUs are divided otherwise, only serving jobs are sized anew.
+    gives way.
     """
 
     def __init__(self) -> None:
-        self._kept: list[tuple[tuple[object, ...], Policies, Sizer]] = []
+        self._kept: list[tuple[tuple[object, ...], Sizer]] = []
 
     def sizer(self, inputs: Inputs, gpu_types: tuple[str, ...] | None) -> Sizer:
         """The sizer for these inputs and GPU types, all of the catalog if None.
@@ -160,22 +143,17 @@ class Sizers:
         settings, rules = inputs.settings, inputs.rules
         policies = inputs.scenario.policies.model_copy(update=_APART)
         counting = tuple(value for name, value in settings if name in rules.asked)
-        whole = policies.model_copy(update=_OF_PARTS)
-        key = (inputs.catalog, rules, inputs.measured, counting, whole, gpu_types)
-        alike = None
-        for place, (known, divided, sizer) in enumerate(self._kept):
-            if known == key:
-                alike = sizer
-                if divided == policies:
-                    self._kept.append(self._kept.pop(place))
-                    return sizer
-        of_files = (inputs.catalog, rules, settings, policies)
-        calibration = None
-        if inputs.measured:
-            calibration = calibrate(inputs.measured, Sizer(*of_files), inputs.catalog, rules)
-        made = Sizer(*of_files, gpu_types, calibration, known=alike)
-        self._kept = [*self._kept[1 - _MOST :], (key, policies, made)]
-        return made
+        key = (inputs.catalog, rules, inputs.measured, counting, policies, gpu_types)
+        found = next((kept for kept in self._kept if kept[0] == key), None)
+        if found is None:
+            of_files = (inputs.catalog, rules, settings, policies)
+            calibration = None
+            if inputs.measured:
+                calibration = calibrate(inputs.measured, Sizer(*of_files), inputs.catalog, rules)
+            found = key, Sizer(*of_files, gpu_types, calibration)
+        others = [kept for kept in self._kept if kept is not found]
+        self._kept = [*others[1 - _MOST :], found]
+        return found[1]
 
     def portfolio(self, inputs: Inputs) -> tuple[SizedJob, ...]:
         """All jobs of these inputs, sized on the GPU types that their plan may use."""

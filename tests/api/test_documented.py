@@ -1,7 +1,5 @@
 """Every example of docs/python.md, and of the functions of the API, does what it says."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import inspect

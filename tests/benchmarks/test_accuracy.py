@@ -1,7 +1,5 @@
 """The scoreboard: what ships is whole and sourced, scores are right, a regression is noticed."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from decimal import Decimal
@@ -25,6 +23,7 @@ from benchmarks.accuracy.world import World
 from planner.errors import InputError
 from planner.inputs.measured import Measurement, ServingMeasurement
 from planner.inputs.scenario.job import Tune
+from tests.stated import changed
 
 GB = 1e9
 
@@ -82,7 +81,7 @@ def test_a_run_of_quality_b_says_what_is_weak_about_it_or_its_origin_does(world)
 
 
 def test_no_run_is_transcribed_twice(world):
-    repeated = Counter(one.run.model_copy(update={"line": 1}) for one in world.runs)
+    repeated = Counter(changed(one.run, line=1) for one in world.runs)
     assert [run.source for run, times in repeated.items() if times > 1] == []
 
 

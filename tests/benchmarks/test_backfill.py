@@ -1,7 +1,5 @@
 """A queue starts what comes first, and lets others pass only where nobody first has to wait."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

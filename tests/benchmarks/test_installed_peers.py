@@ -1,7 +1,5 @@
 """Estimators that pip installs: asked in a process of their own, left out where they are not."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.accuracy.installed import installed

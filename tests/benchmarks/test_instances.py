@@ -1,7 +1,5 @@
 """Instances of others are read as they are, and what is no instance is told and left out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans leave nothing behind in memory, and a portfolio is never too long."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

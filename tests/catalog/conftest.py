@@ -1,7 +1,5 @@
 """The shipped catalog, read without the planner's own reader so that it is judged on its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,18 +1,13 @@
 """The page on the catalog shows files that the planner takes, and counts right."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.load import load_catalog
-
-if TYPE_CHECKING:
-    from planner.inputs.catalog.catalog import Catalog
 
 PAGE = (Path(__file__).parents[2] / "docs" / "catalog.md").read_text("utf-8")
 BLOCKS = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]

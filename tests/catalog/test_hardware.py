@@ -1,17 +1,12 @@
 """GPU types and node types are complete, consistent and as their sources state."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.inputs.catalog.catalog import Catalog, GpuType, NodeType
 from planner.inputs.scenario.offer import OWN_FIGURES
-
-if TYPE_CHECKING:
-    from planner.inputs.catalog.catalog import Catalog, GpuType, NodeType
 
 GPUS = """
     a100-40gb-sxm a100-40gb-pcie a100-80gb-sxm a100-80gb-pcie h100-80gb-sxm h100-94gb-nvl

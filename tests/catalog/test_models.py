@@ -1,14 +1,10 @@
 """Model shapes agree with the parameters that stand beside them."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from planner.inputs.catalog.catalog import Catalog, Model
+from planner.inputs.catalog.catalog import Catalog, Model
 
 
 def feed_forward(model: Model, width: int) -> int:

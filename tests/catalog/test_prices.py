@@ -1,14 +1,10 @@
 """Prices name their sums and their providers, and say that they are illustrative."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from statistics import median
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.catalog.catalog import Catalog
 
 SUM = re.compile(r"([48]) x ([\d,]+).*? \+ (?:host )?([\d,]+)")
 

@@ -1,16 +1,12 @@
 """Every figure leads back to where it was read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from planner.inputs.catalog.catalog import Catalog
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def sourced(value: Any, place: str) -> Iterator[tuple[str, Any]]:

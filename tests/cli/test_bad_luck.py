@@ -1,7 +1,5 @@
 """What becomes of a plan when the solver, the disk, the terminal or the user gives out."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -48,18 +48,6 @@ def test_an_empty_name_is_no_file_and_not_this_folder(words, command):
             assert parameter.name not in ("out", "plan_json", "scenario"), words
 
 
-def test_nothing_is_written_where_no_folder_or_file_is_named(scenario, run):
-    before = sorted(Path().iterdir())
-    refused = run("export", "portfolio", scenario, "--out", "")
-    assert refused.exit_code == 2
-    assert "'--out': it is empty, a folder is needed" in refused.stderr
-    for name, what in (("", "it is empty"), (".", ". is a folder")):
-        refused = run("import", scenario, "--out", name)
-        assert refused.exit_code == 2
-        assert f"'--out': {what}, a file is needed" in refused.stderr
-    assert sorted(Path().iterdir()) == before
-
-
 SHOWN = sorted(
     {
         line
@@ -108,69 +96,6 @@ def test_the_commands_are_grouped_by_what_one_wants_to_do(run):
     assert all(f"\n  {name} " in told for name in planner.commands)
 
 
-def test_a_mistyped_command_is_recognised(run):
-    result = run("exlpain")
-    assert result.exit_code == 2
-    assert "No such command 'exlpain'. Did you mean 'explain'?" in result.stderr
-    result = run("catalog", "lst")
-    assert result.exit_code == 2
-    assert "No such command 'lst'. Did you mean 'list'?" in result.stderr
-    hint = "hint: a model is named by an option: `--model llama-3.1-8b`"
-    assert hint in run("size", "llama-3.1-8b", "--method", "lora").stderr
-    assert "No such command 'plan.json'." in run("export", "plan.json").stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("plan", "--tim", "5"), "no option '--tim'; did you mean '--time-limit'?"),
-        (("plan", "-time", "5"), "no option '-t'; did you mean '--time-limit'?"),
-        (("plan", "--form=json"), "no option '--form'; did you mean '--format'?"),
-        (("plan", "--gpa", "1%"), "no option '--gpa'; did you mean '--gap'?"),
-        (("plan", "--jobs", "2"), "no option '--jobs'\n"),
-        (("import", "--templ"), "no option '--templ'; did you mean '--template'?"),
-        (("export", "kueue", "--q", "1"), "no option '--q'; did you mean '--quarter'?"),
-        (("size", "--parameters", "8"), "no option '--parameters'; did you mean '--parameters-b'?"),
-        (("size", "--adapter", "8"), "mean '--adapter-dora', '--adapter-dropout', '--adapter-gb'"),
-    ],
-)
-def test_a_mistyped_or_shortened_option_is_recognised(run, words, message):
-    result = run(*words)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert f"planner {words[0]}" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        (("plan", "plan.json"), "holds a saved plan"),
-        (("check", "sweep.yaml"), "holds a sweep"),
-        (("sweep", "scenario.yaml", "--out", "out"), "holds a scenario"),
-        (("sweep", "what-if.yaml", "--out", "out"), "holds a scenario"),
-        (("risk", "sweep.yaml", "--out", "out"), "holds a sweep"),
-        (("plan", "scenario.yaml", "--catalog", "rules.yaml"), "holds rules"),
-        (("plan", "scenario.yaml", "--rules", "scenario.yaml"), "holds a scenario"),
-    ],
-)
-def test_a_file_of_another_kind_is_told_what_it_is_and_nothing_else(scenario, run, words, what):
-    assert scenario.name == "scenario.yaml"
-    Path("plan.json").write_text('{"format": "2.0", "proof": {}, "nodes": []}', encoding="utf-8")
-    sweep = "format: 1\nscenario: scenario.yaml\ngrid: {set: {finance.pue: [1.2, 1.5]}}\n"
-    Path("sweep.yaml").write_text(sweep, encoding="utf-8")
-    Path("what-if.yaml").write_text("extends: scenario.yaml\napply: [dear]\n", encoding="utf-8")
-    Path("rules.yaml").write_text("rules: {a/b: {title: x}}\n", encoding="utf-8")
-    result = run(*words)
-    assert result.exit_code == 2
-    assert f": {what}\nhint: " in result.stderr
-    assert result.stderr.endswith("\n1 mistake\n")
-
-
-def test_files_of_this_folder_are_shown_with_one_dot(scenario, run):
-    told = run("check", scenario, "--rules", ".").stderr
-    assert "error: ./scenario.yaml: holds a scenario" in told
-
-
 def test_check_shows_all_mistakes_of_all_files_with_places_and_hints(scenario, run):
     text = scenario.read_text(encoding="utf-8")
     wrong = text.replace("method: lora", "method: qlorra").replace("xe9680-h200", "xe9680-h20")
@@ -186,22 +111,6 @@ def test_check_shows_all_mistakes_of_all_files_with_places_and_hints(scenario, r
     assert result.stderr.endswith("3 mistakes in 2 files\n")
     caret = next(line for line in result.stderr.splitlines() if line.endswith("^"))
     assert caret.startswith("  |")
-
-
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("catalog", "show", "h200"), "did you mean 'h200-141gb-nvl' or 'h200-141gb-sxm'?"),
-        (("rules", "show", "serving/plian"), "did you mean 'serving/plain'"),
-        (("rules", "show", "plain"), "did you mean 'serving/plain'"),
-        (("rules", "show", "nosuch"), "`list` shows every rule"),
-        (("catalog", "show", "xe9680h100"), "did you mean 'xe9680-h100'"),
-    ],
-)
-def test_what_is_not_known_is_near_something_or_listed(run, words, hint):
-    result = run(*words)
-    assert result.exit_code == 2
-    assert f"hint: {hint}" in result.stderr
 
 
 def test_a_rule_of_the_users_with_a_wrong_example_fails_the_test(tmp_path, run):

@@ -1,7 +1,5 @@
 """An assistant asks over MCP, in this process and over the pipes of one of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -165,9 +163,3 @@ def test_without_the_package_it_is_said_what_to_install(run, monkeypatch):
     done = run("mcp")
     assert done.exit_code == 2
     assert "pip install 'gpu-fit-planner[mcp]'" in done.stderr
-
-
-def test_a_folder_that_is_not_there_is_named(run):
-    done = run("mcp", "nowhere")
-    assert done.exit_code == 2
-    assert "nowhere" in done.stderr

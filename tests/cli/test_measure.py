@@ -97,40 +97,6 @@ def test_the_api_says_what_was_expected_beside_what_was_seen(gpu):
     assert seen.rows()[0]["method"] == "lora"
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--sharding", "zero-3"), "--sharding: 'zero-3' is not measured here"),
-        (("--loss-kernel", "fused-linear"), "--loss-kernel: 'fused-linear' is not measured here"),
-        (("--gpus", "2"), "--gpus: '2' is not measured here"),
-        (("--objective", "dpo"), "--objective: 'dpo' is not measured here"),
-        (("--steps", "0"), "--steps: 0 is not a number from 1 to 1,000"),
-        (("--gpu-type", "h100"), "h100"),
-    ],
-)
-def test_what_is_not_measured_on_one_gpu_is_refused_before_anything_runs(run, gpu, words, said):
-    result = run("measure", *LORA, *words)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert gpu.told is None
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--model", "llama-3.1-8b", "--method", "lora"), "--batch: is needed to measure"),
-        (("--model", "llama-3.1-8b"), "Missing option '--method'"),
-        (("--parameters-b", "8", "--method", "lora", "--batch", "1", "--sequence", "64"), "alone"),
-        (("--model", "mixtral-8x7b", *LORA[2:]), "give its config.json"),
-    ],
-)
-def test_a_job_that_says_too_little_is_refused(run, gpu, words, said):
-    result = run("measure", *words)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert gpu.told is None
-
-
 def test_a_gpu_that_the_catalog_does_not_know_is_to_be_named(run, gpu):
     gpu.sees = TrainingRun("NVIDIA Something 900", "torch 2.13.0", GIB, 1.0)
     result = run("measure", *LORA)

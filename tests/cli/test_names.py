@@ -1,7 +1,5 @@
 """What people call their things is shown as they wrote it, whatever it holds."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """What a plan comes to where the file is sound and the question is not: exit code and words."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

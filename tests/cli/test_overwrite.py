@@ -1,7 +1,5 @@
 """No command overwrites a file unless that is asked for, whoever has written it."""
 
-from __future__ import annotations
-
 import os
 from contextlib import chdir
 from pathlib import Path

@@ -8,6 +8,7 @@ import pytest
 
 from planner.errors import CheckError
 from planner.planning.make import make_plan
+from tests.stated import changed
 
 
 def headings(text):
@@ -66,33 +67,11 @@ def test_every_number_can_be_explained_from_the_saved_plan(plan_json, scenario, 
     assert "did you mean 'assistant'" in unknown.stderr
 
 
-def test_a_plan_that_is_missing_or_a_folder_is_refused(tmp_path, run):
-    assert "no such file" in run("explain", tmp_path / "no.json", "x").stderr
-    assert "is not an ordinary file" in run("explain", tmp_path, "x").stderr
-    (tmp_path / "plan.json").write_bytes(b"\xff\xfe")
-    assert "is not UTF-8" in run("explain", tmp_path / "plan.json", "x").stderr
-    assert f"hint: write {tmp_path / 'plan.json'}" in run("explain", tmp_path, "x").stderr
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *(("--gap", value) for value in ("x", "1", "-0.1", "150%")),
-        *(("--time-limit", value) for value in ("nan", "inf", "1e400", "-inf", "0", "-1")),
-    ],
-)
-def test_an_effort_that_cannot_be_is_refused_at_its_option(scenario, run, option, value):
-    result = run("plan", scenario, f"{option}={value}", "--out", "out")
-    assert result.exit_code == 2
-    assert option in result.stderr
-    assert not Path("out").exists()
-
-
 def test_a_plan_that_is_not_proved_is_shown_and_exits_with_4(scenario, run, monkeypatch):
     def stopped(*args, **kwargs):
         plan = make_plan(*args, **kwargs)
-        proof = plan.proof.model_copy(update={"status": "not proved"})
-        return plan.model_copy(update={"proof": proof})
+        proof = changed(plan.proof, status="not proved")
+        return changed(plan, proof=proof)
 
     monkeypatch.setattr("planner.api.planning.make_plan", stopped)
     result = run("plan", scenario)

@@ -1,7 +1,5 @@
 """docs/commands.md: usage and options of each command are what click knows of them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Nothing is drawn from a saved plan that does not pass its check, or without a word on changes."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,6 @@
 """`planner size`: models from a file, measured runs, contradictions, and JSON."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -62,54 +61,6 @@ def test_measured_runs_move_the_peak_and_say_by_how_much(run, tmp_path):
     assert "+10.0 %" in shown
 
 
-TUNE = ("--model", "llama-3.1-8b", *LORA)
-SERVE = ("--parameters-b", "8", "--serve")
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ((), "say what to do with the model"),
-        (("--serve",), "hint: give `--model ID`, `--config PATH` or `--parameters-b NUMBER`"),
-        (("--serve", "--method", "lora"), "say what to do with the model"),
-        (("--method", "qlorra", "--model", "x"), "--method: 'qlorra' is not one of"),
-        (("--method", "lora", "--model", "lama-3.1-8b"), "did you mean 'llama-3.1-8b'"),
-        (("--parameters-b", "8", "--family", "lama", *LORA), "did you mean 'llama'?"),
-        ((*TUNE, "--config", "qwen.json"), "--model: `config` says which model already"),
-        (("--config", "t5.json", *LORA), "t5"),
-        ((*TUNE, "--measured", "runs.csv"), "runs.csv:2"),
-        ((*TUNE, "--measured", "runs.csv"), "did you mean 'lora'?"),
-        (("--parameters-b", ".nan", "--serve"), "--parameters-b: .nan is not a finite number"),
-        ((*SERVE, "--gpu-type", "h100"), "GPU type 'h100' is ambiguous"),
-        ((*SERVE, "--headroom", "2"), "--headroom: "),
-        ((*SERVE, "--batch", "3"), "--batch: goes with `--method` only"),
-        ((*TUNE, "--context", "4096"), "--context: goes with `--serve` only"),
-        ((*TUNE, "--batch", "0"), "--batch: 0 is too small"),
-        ((*TUNE, "--batch", "8.5"), "--batch: "),
-        ((*TUNE, "--sequence", "200000"), "--sequence: 200,000 tokens are more than llama-3.1-8b"),
-        ((*TUNE, "--micro-batch", "16"), "a batch of 8 is less than one GPU takes in a step"),
-        (
-            (*TUNE, "--double-quantization", "true"),
-            "--double-quantization: goes with `method: qlora`",
-        ),
-        ((*TUNE, "--loss-kernel", "fuse"), "did you mean 'fused'?"),
-        ((*TUNE, "--reward-parameters-b", "7"), "goes with `objective: ppo`"),
-        ((*TUNE, "--mig"), "--mig: goes with serving only"),
-        ((*TUNE, "--shared-gpus"), "--shared-gpus: goes with serving only"),
-        ((*SERVE, "--faster"), "--faster: goes with tuning only"),
-        ((*TUNE, "--faster"), "--faster: needs the hours of a run"),
-    ],
-)
-def test_a_mistake_is_told_in_the_words_of_the_options(run, tmp_path, monkeypatch, words, told):
-    monkeypatch.chdir(tmp_path)
-    Path("t5.json").write_text(json.dumps(QWEN | {"model_type": "t5"}), encoding="utf-8")
-    Path("qwen.json").write_text(json.dumps(QWEN), encoding="utf-8")
-    Path("runs.csv").write_text("model,method,batch\nllama-3.1-8b,lorra,8\n", encoding="utf-8")
-    result = run("size", *words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
-
-
 def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
     """Also one that is deployed; with the changes that are asked for."""
     source = "scenarios/quickstart.yaml"
@@ -128,28 +79,6 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
     types = "jobs.support-assistant.gpu_types=[a100-80gb-sxm, b200-180gb-sxm]"
     some = sized(run, source, "support-assistant", "--set", types)
     assert {one["gpu_type"] for one in some["candidates"]} == {"a100-80gb-sxm", "b200-180gb-sxm"}
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ((), "hint: it has support-assistant, contract-summarizer, claims-expert"),
-        (("claim-expert",), "did you mean 'claims-expert'?"),
-        (("claims-expert", "--batch", "3"), "--batch: describes a job"),
-        (("claims-expert", "--headroom", "5%"), "--headroom: describes a job"),
-        (
-            ("claims-expert", "--set", "policies.headroom=abc"),
-            "error: --set:1:19: policies.headroom",
-        ),
-        (("support-assistant", "--faster"), "goes with tuning only"),
-        (("ticket-tone-serving",), "unknown job 'ticket-tone-serving'"),
-        (("claims-expert", "--gpu-type", "h200"), "--gpu-type: describes a job"),
-    ],
-)
-def test_a_job_that_the_scenario_does_not_have_is_refused(run, words, told):
-    result = run("size", "scenarios/quickstart.yaml", *words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
 
 
 def test_the_sums_are_shown_where_they_are_asked_for_with_host_memory_and_headroom(run):
@@ -179,7 +108,8 @@ def test_parts_of_a_gpu_stand_beside_the_whole_one_and_say_what_speaks_against_t
     for row in ("h100-80gb-sxm 1g.10gb ", "h100-80gb-sxm shared "):
         assert row in told
     _, _, refused = told.partition("Parts of a GPU that it does not take")
-    assert "1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb" in " ".join(refused.split())
+    for part in ("1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb"):
+        assert part in refused
 
 
 def test_planned_hours_stand_beside_hours_on_more_and_more_gpus(run):

@@ -1,7 +1,5 @@
 """Where teams work: the comment on a pull request, its workflow, and the hook of pre-commit."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """`planner doctor` and `planner plan --crosscheck`: what a user sees when a solver lies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

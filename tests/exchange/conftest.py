@@ -1,7 +1,5 @@
 """A plan with all that a cluster has a name for: teams, makers, sites, hours, partitions."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest

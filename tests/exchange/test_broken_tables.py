@@ -1,7 +1,5 @@
 """Each file in tests/broken/tables is wrong; told.txt beside them says what a user is told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What other tools read of a plan is what the plan says, and in a form that they take."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -26,6 +24,7 @@ from planner.exchange.exports import (
     watsonx_files,
 )
 from tests.exchange.conftest import planned
+from tests.stated import changed
 
 Q1, Q2 = "2027Q1", "2027Q2"
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -412,12 +411,12 @@ def test_names_in_a_cluster_are_valid_and_no_two_alike():
 
 def test_two_pools_of_one_name_are_no_flavors(plan):
     first, *others = plan.nodes
-    alike = first.model_copy(update={"node_type": "a-b", "site": "c"})
-    twin = first.model_copy(update={"id": "x", "node_type": "a", "site": "b-c"})
-    facts = [plan.node_types[0].model_copy(update={"node_type": one}) for one in ("a-b", "a")]
-    changed = {"nodes": (alike, twin, *others), "node_types": (*plan.node_types, *facts)}
+    alike = changed(first, node_type="a-b", site="c")
+    twin = changed(first, id="x", node_type="a", site="b-c")
+    facts = [changed(plan.node_types[0], node_type=one) for one in ("a-b", "a")]
+    other = {"nodes": (alike, twin, *others), "node_types": (*plan.node_types, *facts)}
     with pytest.raises(InputError, match="both called 'a-b-c' in a cluster"):
-        kueue_files(plan.model_copy(update=changed), Q1)
+        kueue_files(changed(plan, **other), Q1)
 
 
 @pytest.fixture(scope="module")
@@ -453,11 +452,9 @@ def test_kueue_and_watsonx_have_no_words_for_a_share_of_a_gpu(shared):
 
 
 def test_hami_shares_gpus_of_nvidia_alone(shared):
-    facts = [
-        one.model_copy(update={"kubernetes_resource": "amd.com/gpu"}) for one in shared.node_types
-    ]
+    facts = [changed(one, kubernetes_resource="amd.com/gpu") for one in shared.node_types]
     with pytest.raises(InputError, match=r"HAMi shares GPUs of NVIDIA alone"):
-        kubernetes_files(shared.model_copy(update={"node_types": tuple(facts)}), Q1)
+        kubernetes_files(changed(shared, node_types=tuple(facts)), Q1)
 
 
 def test_a_quarter_that_is_not_planned_is_answered_with_those_that_are(plan):
@@ -468,6 +465,6 @@ def test_a_quarter_that_is_not_planned_is_answered_with_those_that_are(plan):
 
 
 def test_a_plan_that_does_not_name_its_resources_is_asked_to_be_made_again(plan):
-    bare = tuple(one.model_copy(update={"kubernetes_resource": ""}) for one in plan.node_types)
+    bare = tuple(changed(one, kubernetes_resource="") for one in plan.node_types)
     with pytest.raises(InputError, match="does not say what a cluster calls the GPUs of"):
-        pods_of(plan.model_copy(update={"node_types": bare}), Q1)
+        pods_of(changed(plan, node_types=bare), Q1)

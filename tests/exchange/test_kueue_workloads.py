@@ -1,7 +1,5 @@
 """Workloads of Kueue are counted once, from their admission to their end."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

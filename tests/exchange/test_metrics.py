@@ -1,7 +1,5 @@
 """Series of Prometheus become the load that vLLM served, or who held the GPUs that DCGM watched."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

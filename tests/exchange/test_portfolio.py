@@ -1,7 +1,5 @@
 """Jobs survive the way into a table and back; what a table says wrongly is told cell by cell."""
 
-from __future__ import annotations
-
 import csv
 import io
 import zipfile

@@ -1,7 +1,5 @@
 """What Slurm tells of a cluster is counted once, and what is not counted is said."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.errors import InputError

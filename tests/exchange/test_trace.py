@@ -1,7 +1,5 @@
 """A trace of requests becomes the load that arrived, whatever its format."""
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import UTC, datetime, timedelta

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.inputs.catalog.configsection import model_types
+from planner.inputs.catalog.decoder import model_types
 
 HERE = Path(__file__).parent
 

@@ -1,14 +1,10 @@
 """Follows what a hint says to write: to the letter, on the data of the file that it is told of."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Place(NamedTuple):

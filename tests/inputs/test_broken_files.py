@@ -1,11 +1,10 @@
 """Each file in tests/broken holds one mistake; told.txt beside them says what a user is told."""
 
-from __future__ import annotations
-
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +12,6 @@ from planner.errors import InputError
 from planner.inputs.load import load_catalog, load_rules
 from tests.inputs.hints import BY_THE_WRITER, follow
 from tests.stated import load_inputs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BROKEN = Path(__file__).parents[1] / "broken"
 HINT = "    hint: "

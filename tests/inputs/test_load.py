@@ -9,7 +9,7 @@ from planner.inputs.layers import stated
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.settled import settled_settings
-from tests.stated import load_inputs
+from tests.stated import changed, load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")
 
@@ -148,7 +148,7 @@ def test_an_entry_that_extends_another_keeps_what_it_does_not_state(write):
     assert mended.max_power_kw is not None
     assert mended.max_power_kw.value == 4
     assert mended.max_power_kw.source == "rating-plate"
-    assert mended.model_copy(update={"max_power_kw": None}) == known
+    assert changed(mended, max_power_kw=None) == known
     assert after["six-l40s"].gpus.value == 6
     assert after["six-l40s"].max_power_kw is None  # of the earlier file, not of the one beside it
     assert (after["seven"].vendor, after["seven"].gpus.value) == ("Elsewhere", 6)

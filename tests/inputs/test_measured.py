@@ -1,7 +1,5 @@
 """Tables of measured runs: one reader for what ships and for a user's own."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """A model of the catalog cannot hold figures that contradict each other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,22 +1,18 @@
 """Whatever stands in a configuration, it is read or refused in words."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.catalog.configsection import model_types
+from planner.inputs.catalog.catalog import Model
+from planner.inputs.catalog.decoder import model_types
 from planner.inputs.catalog.modelconfig import parsed_model_config
 from planner.inputs.reading.reader import parse_document
 from tests.properties.questions import drawing
-
-if TYPE_CHECKING:
-    from planner.inputs.catalog.catalog import Model
 
 KEYS = (
     *("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads"),

@@ -1,26 +1,21 @@
 """A catalog file may leave a model's figures to a config.json beside it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from planner.errors import InputError
+from planner.errors import Finding, InputError
 from planner.inputs.load import load_catalog
 from tests.stated import load_inputs
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+Write = Callable[..., Path]
 
-    from planner.errors import Finding
-
-    Write = Callable[..., Path]
 
 pytestmark = pytest.mark.usefixtures("small_world")
 

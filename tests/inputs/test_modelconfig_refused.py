@@ -1,20 +1,15 @@
 """What is wrong in a model's configuration is told by key, figure and what is allowed."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from planner.errors import InputError
+from planner.inputs.catalog.catalog import Model
 from planner.inputs.catalog.modelconfig import parsed_model_config, read_model_config
 from planner.inputs.reading.reader import parse_document
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from planner.inputs.catalog.catalog import Model
 
 LLAMA = {
     "model_type": "llama",

@@ -1,7 +1,5 @@
 """Teams of a scenario: how quotas may be written, and which names and quarters are refused."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

@@ -1,20 +1,14 @@
 """The least that nodes bought and nodes by the hour cost together, by trying everything."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from planner.packing.problem import Pool, Problem, Shape
 from tests.packing.meaning import SLOT, SLOTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from planner.packing.problem import Pool, Problem, Shape
-
 
 Copies: TypeAlias = "tuple[tuple[str, Shape, int], ...]"
 """Runs on each of their nodes: site, what it takes, first slot; those alike beside each other."""

@@ -1,20 +1,24 @@
 """Everything that is wrong with a solution, derived again from its layouts."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from planner.packing.problem import (
     WHOLE,
     Choice,
     HourlyTerms,
+    Part,
     Pool,
+    PriceTier,
     Problem,
+    Quota,
     Shape,
+    SharedSpares,
 )
+from planner.packing.solution import Layout, Member, Solution
 from tests.packing.meaning import (
     SLOT,
     SLOTS,
@@ -25,12 +29,6 @@ from tests.packing.meaning import (
     stands_in,
     takes_all,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from planner.packing.problem import Part, PriceTier, Quota, SharedSpares
-    from planner.packing.solution import Layout, Member, Solution
 
 
 @dataclass

@@ -3,10 +3,8 @@
 What tries everything uses nothing of `planner.packing` but the words of its problem.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,15 +22,10 @@ from planner.packing.problem import (
     Supply,
 )
 from planner.packing.search import search
-from planner.packing.solution import Status
+from planner.packing.solution import Solution, Status
 from tests.packing.checker import Checker
 from tests.packing.least_cost import least_cost as tried
 from tests.packing.least_cost import without
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from planner.packing.solution import Solution
 
 
 class Build:

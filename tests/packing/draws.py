@@ -4,12 +4,11 @@ All are solved by trying everything in a fraction of a second: one or two pools 
 most five units, one to three quarters.
 """
 
-from __future__ import annotations
-
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.packing.problem import (
     ALL_TRAFFIC,
@@ -31,9 +30,6 @@ from planner.packing.problem import (
     Supply,
 )
 from tests.packing.meaning import slots
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 QUARTERED = (
     Division((("1g", 0), ("1g", 1), ("1g", 2), ("1g", 3))),

@@ -1,14 +1,13 @@
 """The best plan of a small problem, by trying everything."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
 from math import ceil
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.problem import (
@@ -21,12 +20,7 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
-from tests.packing.meaning import SLOT, SLOTS, counts, holds, mixes, stands, takes_all
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from tests.packing.meaning import Gpus, Nodes
+from tests.packing.meaning import SLOT, SLOTS, Gpus, Nodes, counts, holds, mixes, stands, takes_all
 
 Slots = tuple["Shape", ...]
 """What is free of a node, slot by slot."""

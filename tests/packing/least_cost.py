@@ -4,26 +4,18 @@ Owned nodes that may be let go are tried in every way, each a problem in which n
 share spare nodes, every pool is tried for every unit, to see what is left for those that fail.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
-from planner.packing.problem import Supply
+from planner.packing.problem import Choice, Problem, Shape, Supply
 from tests.packing.exhaustive import Exhaustive
-from tests.packing.meaning import spread, stands_in
+from tests.packing.meaning import Nodes, spread, stands_in
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from planner.packing.problem import Choice, Problem, Shape
-    from tests.packing.meaning import Nodes
-
-    Released = Mapping[int, tuple[int, ...]]
-    """Owned nodes that are let go, by supply and quarter."""
+Released = Mapping[int, tuple[int, ...]]
+"""Owned nodes that are let go, by supply and quarter."""
 
 
 @cache

@@ -1,26 +1,20 @@
 """What limits, quotas, changes and parts mean, said once more for those who check the search."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
-from planner.packing.problem import RunWindow
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.packing.problem import (
-        Choice,
-        Demand,
-        Part,
-        Pool,
-        Problem,
-        Quota,
-        SharedSpares,
-    )
+from planner.packing.problem import (
+    Choice,
+    Demand,
+    Part,
+    Pool,
+    Problem,
+    Quota,
+    RunWindow,
+    SharedSpares,
+)
 
 Gpus = tuple[tuple["Part", ...], ...]
 """Opened GPUs of a node: the parts taken of each, sorted."""

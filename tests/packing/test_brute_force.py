@@ -1,7 +1,5 @@
 """Small random problems: the search and trying everything agree on every one, whatever meets."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """What stands in each other's way: the smallest set, and raises that are enough and no more."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every constraint alone decides, on problems that are solved in the head."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.packing.formulation.build import build_master

@@ -1,7 +1,5 @@
 """Second opinions: when a assertion is confirmed, refuted, or disputed without ground."""
 
-from __future__ import annotations
-
 import json
 import random
 from functools import partial

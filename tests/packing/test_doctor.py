@@ -1,7 +1,5 @@
 """Programs on which released solvers have lied: their truth, and what a liar is told."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

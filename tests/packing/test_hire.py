@@ -1,23 +1,17 @@
 """Nodes that are had for hours: runs share what is paid, and each rule alone decides."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from planner.errors import LimitError
-from planner.packing.problem import Choice, Demand, HourlyTerms, Shape, SpendLimit, Supply
+from planner.packing.problem import Choice, Demand, HourlyTerms, Problem, Shape, SpendLimit, Supply
 from planner.packing.solution import Status
 from tests.packing.by_the_hour import least_with_hours
 from tests.packing.meaning import SLOT, SLOTS, slots
 from tests.properties.questions import draws
-
-if TYPE_CHECKING:
-    from planner.packing.problem import Problem
 
 NODE, HOUR = 10_000_000, 3_600
 HOURLY = HourlyTerms(1, 1)

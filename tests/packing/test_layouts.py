@@ -1,22 +1,21 @@
 """What is said about one kind of node holds for every way to fill it, tried one by one."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 
 from planner.packing.formulation.build import build_master
 from planner.packing.node_packing.cutting import Cut, CuttingStock, Pricing
-from planner.packing.node_packing.greedy import Packed, fullest_first_fit, least_slack, nodes_in
+from planner.packing.node_packing.greedy import (
+    Packed,
+    Pattern,
+    fullest_first_fit,
+    least_slack,
+    nodes_in,
+)
 from planner.packing.problem import Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.packing.node_packing.greedy import Pattern
 
 NODE = Shape(8, 56, 1_000_003)
 SMALL_NODE = Shape(3, 56, 1_000_003)

@@ -1,7 +1,5 @@
 """The local search: units change places until no node is too full."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Parts of GPUs: partitions and shares of memory, each alone."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,21 +1,16 @@
 """Price levels and budgets, each alone: orders as large as they must be, budgets to the cent."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.packing.constraints import nodes_allowed
 from planner.packing.formulation.build import build_master
-from planner.packing.problem import PriceTier, Reserve, SpendLimit, Supply
+from planner.packing.problem import PriceTier, Problem, Reserve, SpendLimit, Supply
 from planner.packing.solution import Status
-
-if TYPE_CHECKING:
-    from planner.packing.problem import Problem
 
 
 def levels(build: Any, *, second: int = 4) -> list[Supply]:

@@ -1,17 +1,12 @@
 """Quotas of teams: what they cost, and what is told where no plan keeps them."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.packing.problem import Problem, Quota
 from tests.packing.draws import quota
-
-if TYPE_CHECKING:
-    from planner.packing.problem import Problem, Quota
 
 BUY = 10_000_000
 

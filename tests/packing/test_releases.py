@@ -1,7 +1,5 @@
 """Owned nodes that are sold or switched off, each alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

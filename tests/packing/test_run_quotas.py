@@ -1,23 +1,16 @@
 """Quotas where runs take some weeks: each week decides."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from planner.packing.constraints.quotas import hold_by_hour
 from planner.packing.formulation.build import build_master
 from planner.packing.node_packing.list_schedule import Placed
-from planner.packing.problem import Choice, Demand, RunWindow, Shape
+from planner.packing.problem import Choice, Demand, Problem, Quota, RunWindow, Shape
 from tests.packing.draws import quota
 from tests.packing.meaning import SLOT, slots
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from planner.packing.problem import Problem, Quota
 
 BUY = 10_000_000
 

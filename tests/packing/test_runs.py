@@ -1,7 +1,5 @@
 """Runs of some weeks share GPUs one after the other, each rule alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape

@@ -1,7 +1,5 @@
 """Searches one after the other: what the first one stated answers for other prices and budgets."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

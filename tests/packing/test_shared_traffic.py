@@ -1,7 +1,5 @@
 """Replicas of several GPU types that share the traffic of an endpoint."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.packing.search import bound_cents

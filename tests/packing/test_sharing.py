@@ -1,7 +1,5 @@
 """Into which partitions a GPU may be divided, against a plain search over all placements."""
 
-from __future__ import annotations
-
 from itertools import chain, combinations
 
 import pytest

@@ -1,19 +1,14 @@
 """Where no plan exists, the user reads which job lacks room, when, why, and what would do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
 from planner.packing.conflict import conflict_of
-from planner.packing.problem import Limit, Quota, RackSpace, SpendLimit
-
-if TYPE_CHECKING:
-    from planner.packing.problem import Demand, Pool, Supply
+from planner.packing.problem import Demand, Limit, Pool, Quota, RackSpace, SpendLimit, Supply
 
 BUY = 10_000_000
 

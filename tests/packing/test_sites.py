@@ -1,7 +1,5 @@
 """Power and racks, each alone: what is kept, and how racks are filled."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,21 +1,14 @@
 """Whole portfolios: sound, bounded, tagged, and the same whenever they are solved."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.portfolios import catalogue, quarterly, unique
-from planner.packing.solution import Layout, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from planner.packing.problem import Problem
-    from planner.packing.solution import Solution
+from planner.packing.problem import Problem
+from planner.packing.solution import Layout, Solution, Status
 
 ASKED_GAP = 1e-4
 PROVED = [(catalogue, 20, 0), (catalogue, 100, 0), (catalogue, 500, 1), (unique, 50, 0)]

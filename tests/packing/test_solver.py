@@ -1,10 +1,8 @@
 """The seam to the solver: statuses, limits, and models on which released solvers have lied."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,13 +10,8 @@ from planner.errors import LimitError
 from planner.packing import search as searching
 from planner.packing import start
 from planner.packing.solvers.linear import LinearMaster, solve_linear
-from planner.packing.solvers.program import Program
+from planner.packing.solvers.program import Program, Sense
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.packing.solvers.program import Sense
 
 NOTHING = Answer(Outcome.NOTHING, (), float("inf"), float("-inf"))
 

@@ -1,7 +1,5 @@
 """Node types that share spare nodes: each rule alone decides."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A first plan from a solution in fractions: sound whatever shares nodes, and there in no time."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

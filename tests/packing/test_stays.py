@@ -1,7 +1,5 @@
 """Units that run today: where they stay, and what a move costs, each alone."""
 
-from __future__ import annotations
-
 from tests.packing.draws import running, stages
 
 BUY = 10_000_000

@@ -1,19 +1,13 @@
 """From a scenario to integers: classes of units, pools, lead times, parts and runs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from planner.inputs.load import inputs_from, load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
 from planner.packing import translate
 from planner.packing.problem import ALWAYS, WHOLE, RunWindow
+from planner.packing.statement.translate import Translation
 from planner.sizing.sizers import Sizers
-
-if TYPE_CHECKING:
-    from planner.packing.statement.translate import Translation
 
 SCENARIO = """\
 format: 1

@@ -1,14 +1,12 @@
 """Who gives way where not all fit: triage agrees with trying every way, unit by unit."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import chain, combinations, combinations_with_replacement, permutations, product
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,21 +18,16 @@ from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Reserv
 from planner.packing.search import Search, search
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.statement.nowhere import Claim
-from planner.packing.triage import Level, triage
+from planner.packing.triage import Level, Triage, triage
 from tests.packing.draws import draw, stages
 from tests.packing.meaning import slots
 from tests.properties.questions import draws
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from planner.packing.triage import Triage
-
-    Short = dict[tuple[int, int], frozenset[int]]
-    """(demand, unit of it) -> quarters in which it is short."""
-    Way = dict[str, tuple[int, Short] | None]
-    """By claim: its delay, and which units are short when; None: it is dropped."""
-    Order = tuple[tuple[tuple[int, int], ...], tuple[int, ...], int]
+Short = dict[tuple[int, int], frozenset[int]]
+"""(demand, unit of it) -> quarters in which it is short."""
+Way = dict[str, tuple[int, Short] | None]
+"""By claim: its delay, and which units are short when; None: it is dropped."""
+Order = tuple[tuple[tuple[int, int], ...], tuple[int, ...], int]
 
 
 MOST_WAYS = 100

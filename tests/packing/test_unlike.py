@@ -1,7 +1,5 @@
 """Very many unlike units: placed by a local search, with nodes added where they are needed."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

@@ -5,21 +5,21 @@ in the first and the last quarter, `big` spans two whole servers from the second
 takes one GPU of a bought L40S server. The second server for `big` is bought, the third rented.
 """
 
-from __future__ import annotations
-
 from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from planner.inputs.settled import Inputs
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate
 from planner.planning.assemble import SolvedPortfolio, assemble
-from planner.sizing.candidate import (
+from planner.planning.plan import Plan
+from planner.sizing import (
     Candidate,
     DerivationStep,
     Quantity,
@@ -28,10 +28,6 @@ from planner.sizing.candidate import (
     Sizing,
 )
 from tests.stated import stated
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
 OWN = """\

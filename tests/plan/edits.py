@@ -1,30 +1,22 @@
 """Edits of a plan, one thing at a time, and what its check finds wrong then."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import CheckError
-from planner.planning.plan import NodeUse
+from planner.inputs.settled import Inputs
+from planner.planning.plan import NodeUse, Occupant, Plan
 from planner.planning.verify import check, verify
+from planner.sizing.candidate import SizedJob
+from tests.stated import changed
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Edit = Callable[[Plan], Plan]
 
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Occupant, Plan
-    from planner.sizing.candidate import SizedJob
-
-    Edit = Callable[[Plan], Plan]
 
 _NAMES = ("id", "name", "node_type", "site", "team")
-
-
-def changed(model: Any, **changes: Any) -> Any:
-    return model.model_copy(update=changes)
 
 
 def stating(**changes: Any) -> Edit:

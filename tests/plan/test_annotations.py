@@ -1,14 +1,12 @@
 """Warnings, assumptions, alternatives, use and storage of a plan."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
 from planner.packing.solution import PriceTag
 from planner.planning.explain import explain_job
-from tests.plan.edits import changed
+from tests.stated import changed
 
 H100 = "h100-80gb-sxm"
 
@@ -124,9 +122,9 @@ def test_a_gpu_type_of_which_too_few_nodes_can_be_had_is_not_available(case, sup
 
 def test_a_gpu_type_that_nobody_offers_says_so(plan):
     chat = plan.sizings["id-chat"]
-    h200 = chat.candidates[0].model_copy(update={"gpu_type": "h200-141gb-sxm"})
-    sizing = chat.model_copy(update={"candidates": (*chat.candidates, h200)})
-    plan = plan.model_copy(update={"sizings": {**plan.sizings, "id-chat": sizing}})
+    h200 = changed(chat.candidates[0], gpu_type="h200-141gb-sxm")
+    sizing = changed(chat, candidates=(*chat.candidates, h200))
+    plan = changed(plan, sizings={**plan.sizings, "id-chat": sizing})
     other = next(one for one in explain_job(plan, "chat").verdicts if one.gpu_type == h200.gpu_type)
     assert (other.outcome, other.extra_cents) == ("not available", None)
     assert other.reasons[0].text == "not owned and not offered"

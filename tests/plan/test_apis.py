@@ -1,22 +1,18 @@
 """APIs by the token: one optimum with what is bought and rented, checked on its own."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import planner
 from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
 from planner.planning.store import loads
 from tests.plan.edits import entry, refused
 from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.planning.plan import Plan
 
 MODEL = "llama-3.1-8b"
 

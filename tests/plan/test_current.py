@@ -4,21 +4,16 @@ Two servers of 8 GPUs are owned here, one there. `small` has a unit of 4 GPUs on
 `whole` is new and needs both of them, so that `small` has to go there, which costs 1,000 a unit.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from planner.errors import InfeasibleError, InputError
 from planner.planning.make import make_plan
+from planner.planning.plan import CurrentPlacement, Plan
 from planner.planning.store import carried_over, dumps, loads
-from tests.plan.edits import changed, refused, within
-from tests.stated import asked, edited
-
-if TYPE_CHECKING:
-    from planner.planning.plan import CurrentPlacement, Plan
+from tests.plan.edits import refused, within
+from tests.stated import asked, changed, edited
 
 SCENARIO = """
 format: 1

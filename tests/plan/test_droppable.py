@@ -1,28 +1,23 @@
 """Jobs that are short of some units while the others run: what is planned, told and checked."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.inputs.reading.reader import parse_document
+from planner.inputs.settled import Inputs
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
-from planner.planning.plan import PriorityUse
+from planner.planning.plan import Plan, PriorityUse, ShortJob
 from planner.planning.store import Saved, carried_over, dumps
 from planner.reporting.markdown import render
-from planner.reporting.plan import FULL, plan_document
-from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
+from planner.reporting.sections.sizing import explanation_document
 from planner.whatif.compare import compare_plans
 from planner.whatif.results import JobShort, summary_of
 from tests.plan.edits import entry, pieces, refused
+from tests.report.pages import plan_page
 from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan, ShortJob
 
 CHAT = {"model": "llama-3.1-8b", "context": 8192, "concurrency": 16}
 
@@ -90,7 +85,7 @@ def test_of_40_replicas_34_serve_in_the_quarter_without_room_and_all_before(in_p
 
 def test_what_is_told_names_the_units_and_the_quarters():
     plan = make_plan(read({"chat": chat(38, droppable="all")}))
-    page = render(plan_document(plan, FULL))
+    page = plan_page(plan)
     assert "### chat: short of 6 of 38 units (2027Q3)" in page
     assert "| Short | Units short × quarters |" in page
     assert "1 job is short of units, as not everything fits" in ask_sentence(plan)
@@ -102,7 +97,7 @@ def test_what_is_told_names_the_units_and_the_quarters():
     )
     (change,) = compare_plans(before, after, make_plan).short
     assert (change.before, change.after) == (None, "short of 6 of 38 units (2027Q3)")
-    assert "Short |" not in render(plan_document(whole, FULL))
+    assert "Short |" not in plan_page(whole)
     figures = summary_of(plan)
     assert figures.units_short == (JobShort(job="chat", asked=(38, 38, 38), short=(0, 0, 6)),)
     assert (figures.short, figures.dropped) == (("chat",), ())

@@ -1,7 +1,5 @@
 """A job that fits nothing is named with the rules and figures that say so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Endpoints whose figures contradict what GPUs can do: what is told, and that the remedy helps."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

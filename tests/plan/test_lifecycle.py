@@ -1,7 +1,5 @@
 """A plan warns of purchases of what cannot be ordered then."""
 
-from __future__ import annotations
-
 import pytest
 
 import planner

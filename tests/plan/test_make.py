@@ -1,7 +1,5 @@
 """What is sized once serves many plans, and lets no edit of one through."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.errors import CheckError
@@ -9,7 +7,7 @@ from planner.planning.make import make_plan
 from planner.planning.store import dumps
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers, size_portfolio
-from tests.stated import asked
+from tests.stated import asked, changed
 
 SCENARIO = """
 format: 1
@@ -50,16 +48,16 @@ def test_what_is_sized_once_for_many_plans_hides_no_edit(inputs, made):
     plan = make_plan(inputs, sizers=sizers)
     assert dumps(plan) == dumps(made)
     first, *others = plan.jobs
-    fewer = first.model_copy(update={"units": (1, 1)})
-    edited = plan.model_copy(update={"jobs": (fewer, *others)})
+    fewer = changed(first, units=(1, 1))
+    edited = changed(plan, jobs=(fewer, *others))
     with pytest.raises(CheckError, match="units by quarter"):
         verify(inputs, edited, sizers)
     sizings = {
-        key: sizing.model_copy(update={"candidates": sizing.candidates[:1]})
+        key: changed(sizing, candidates=sizing.candidates[:1])
         for key, sizing in plan.sizings.items()
     }
     with pytest.raises(CheckError, match="its sizing is not what the rules give"):
-        verify(inputs, plan.model_copy(update={"sizings": sizings}), sizers)
+        verify(inputs, changed(plan, sizings=sizings), sizers)
 
 
 def test_the_rules_of_a_candidate_are_those_of_its_trace(inputs):
@@ -67,5 +65,5 @@ def test_the_rules_of_a_candidate_are_those_of_its_trace(inputs):
     for job in size_portfolio(sizer, inputs.scenario):
         for candidate in job.sizing.candidates:
             told = candidate.rules
-            stored = candidate.model_copy(update={"trace": tuple(candidate.trace)})
+            stored = changed(candidate, trace=tuple(candidate.trace))
             assert told == stored.rules == {step.rule for step in candidate.trace} != set()

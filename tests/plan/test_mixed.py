@@ -1,7 +1,5 @@
 """Endpoints whose traffic replicas on several GPU types share, against every mix of replicas."""
 
-from __future__ import annotations
-
 from math import ceil
 
 import pytest
@@ -12,7 +10,7 @@ from planner.packing.statement import nowhere
 from planner.planning.assemble import Request
 from planner.sizing.sizers import Sizers
 from planner.whatif.shortfall import units_short
-from tests.stated import asked
+from tests.stated import asked, changed
 
 SCENARIO = """
 format: 1
@@ -67,7 +65,7 @@ def test_the_check_counts_what_all_replicas_take(monkeypatch):
 
     def forgetting(*given):
         (job,) = split(*given)
-        return (job.model_copy(update={"units": tuple(count - 1 for count in job.units)}),)
+        return (changed(job, units=tuple(count - 1 for count in job.units)),)
 
     monkeypatch.setattr(nowhere, "_split", forgetting)
     monkeypatch.setattr(traffic, "add_rows", lambda _: None)

@@ -1,7 +1,5 @@
 """Money against sums worked out by hand (to the cent, at 8 % a year)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +11,8 @@ from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
 from planner.planning.checks.case import PlanCase
 from planner.planning.checks.money import expected_costs
-from planner.planning.figures.costs import largest_remainder, price_tags
+from planner.planning.plan_costs import largest_remainder, price_tags
+from tests.stated import changed
 
 
 def line(plan, name):
@@ -45,26 +44,19 @@ def test_energy_is_drawn_by_owned_and_bought_nodes_and_not_by_rented_ones(plan):
 
 def test_both_workings_agree_for_every_offer_and_quarter(case, plan):
     """The program's floating decimals and the check's fractions, for amounts that do not divide."""
-    held = case.inputs.offers[2].model_copy(
-        update={"name": "hold-h100", "kind": "reserve", "term_quarters": 2}
-    )
+    held = changed(case.inputs.offers[2], name="hold-h100", kind="reserve", term_quarters=2)
     finance = Finance(licence_usd_per_gpu_year=Decimal("1234.567"))
     asked = case.inputs.scenario.offers
-    scenario = case.inputs.scenario.model_copy(
-        update={"finance": finance, "offers": {**asked, "hold-h100": asked["rent-h100"]}}
+    scenario = changed(
+        case.inputs.scenario, finance=finance, offers={**asked, "hold-h100": asked["rent-h100"]}
     )
     offers = (*case.inputs.offers, held)
     for life in ("5", "3", "0.4"):
-        settings = case.inputs.settings.model_copy(
-            update={
-                "useful_life_years": case.inputs.settings.useful_life_years.model_copy(
-                    update={"value": Decimal(life)}
-                )
-            }
+        settings = changed(
+            case.inputs.settings,
+            useful_life_years=changed(case.inputs.settings.useful_life_years, value=Decimal(life)),
         )
-        inputs = case.inputs.model_copy(
-            update={"settings": settings, "scenario": scenario, "offers": offers}
-        )
+        inputs = changed(case.inputs, settings=settings, scenario=scenario, offers=offers)
         for offer in inputs.offers:
             for quarter in range(3):
                 agree(case, plan, inputs, offer, quarter)
@@ -73,15 +65,14 @@ def test_both_workings_agree_for_every_offer_and_quarter(case, plan):
 def agree(case, plan, inputs, offer, quarter):
     """What both workings say that one node costs."""
     lasts = {"buy": 3, "rent": 1, "reserve": 2}[offer.kind]
-    node = plan.nodes[1].model_copy(
-        update={
-            "origin": offer.kind,
-            "entry": offer.name,
-            "node_type": offer.node_type,
-            "in_service": plan.quarters[quarter : quarter + lasts],
-        }
+    node = changed(
+        plan.nodes[1],
+        origin=offer.kind,
+        entry=offer.name,
+        node_type=offer.node_type,
+        in_service=plan.quarters[quarter : quarter + lasts],
     )
-    one = plan.model_copy(update={"nodes": (node,)})
+    one = changed(plan, nodes=(node,))
     expected = expected_costs(PlanCase(inputs, case.jobs, one))
     found = {s.name: [*s.cents, s.present_cents] for s in node_costs(inputs, offer, quarter)}
     assert found == expected
@@ -91,12 +82,12 @@ def agree(case, plan, inputs, offer, quarter):
 def test_half_a_cent_is_half_a_cent_though_roots_are_never_exact(case, plan):
     """At 44 % a year, two quarters are 1 / 1.2: 30,000.03 and 30,000.09 leave half a cent."""
     rate = case.inputs.settings.discount_rate_per_year
-    at_44 = rate.model_copy(update={"value": Decimal("0.44")})
-    settings = case.inputs.settings.model_copy(update={"discount_rate_per_year": at_44})
+    at_44 = changed(rate, value=Decimal("0.44"))
+    settings = changed(case.inputs.settings, discount_rate_per_year=at_44)
     for price, present_cents in (("30000.03", 2_500_002), ("30000.09", 2_500_008)):
-        offer = case.inputs.offers[2].model_copy(update={"unit_price_usd": Decimal(price)})
+        offer = changed(case.inputs.offers[2], unit_price_usd=Decimal(price))
         offers = (*case.inputs.offers[:2], offer)
-        inputs = case.inputs.model_copy(update={"settings": settings, "offers": offers})
+        inputs = changed(case.inputs, settings=settings, offers=offers)
         assert agree(case, plan, inputs, offer, 2)["rent"][-1] == present_cents
 
 

@@ -1,7 +1,5 @@
 """Units keep their node, their GPUs and their GPU type where that can be."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which rack a node stands in: for good where that can be, else with as few changes as can be."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

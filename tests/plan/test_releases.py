@@ -4,8 +4,6 @@ Four old servers of 8 GPUs are owned; two are needed but for the second quarter,
 server draws 2 kW at $0.10, $438 in a quarter of 2,190 h, and its support costs $1,000 a quarter.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -15,11 +13,9 @@ import planner
 from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps
-from planner.reporting import markdown
-from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.plan import FULL, plan_document
 from planner.whatif.alternatives import keeping_owned_nodes
 from tests.plan.edits import entry, refused, stating
+from tests.report.pages import justification, plan_page, quarterly
 from tests.stated import load_inputs, own_nodes
 
 CATALOG = own_nodes(
@@ -121,7 +117,7 @@ def test_a_sale_gives_up_what_it_would_bring_later_and_a_node_that_is_off_saves(
 
 
 def test_a_forecast_says_that_what_is_sold_counts_as_owned_until_then(plan):
-    told = markdown.render(justification_document(plan))
+    told = justification(plan)
     assert "What the plan sells (1 node) counts as owned until then." in told
 
 
@@ -224,11 +220,11 @@ def test_more_may_be_received_than_is_paid(plan_of):
     plan = plan_of({"fleet.old.sale": {"price_usd": {"2027Q1": 50000, "2028Q1": 1}}})
     assert plan.proof.cost_cents < 0
     assert plan.proof.status == "proved"
-    assert "more received than paid" in markdown.render(plan_document(plan, FULL))
+    assert "more received than paid" in plan_page(plan)
 
 
 def test_the_documents_tell_what_leaves_and_what_that_brings(plan):
-    page = markdown.render(plan_document(plan, FULL))
+    page = plan_page(plan)
     assert "**Sell 1 × Old (8× a100-80gb-sxm) in 2027Q1 for $5,000 and switch off up to 2 ×" in page
     assert "buy and rent nothing: the rest of the fleet runs every job" in page
     assert "sold in 2027Q1: old/main/04 (old), as stated (broker 4711)" in page
@@ -237,16 +233,16 @@ def test_the_documents_tell_what_leaves_and_what_that_brings(plan):
     assert ["old/main/04", "sold"] in lines
     assert ["old/main/03", "off", "off", "off"] in lines
     assert "illustrative prices" not in page
-    justification = markdown.render(justification_document(plan))
-    assert "### What leaves, when, and what it brings" in justification
-    assert "- Received for owned nodes that are sold, counted against no budget" in justification
-    assert "Owned nodes let go" in markdown.render(quarterly_document(plan))
+    drawn = justification(plan)
+    assert "### What leaves, when, and what it brings" in drawn
+    assert "- Received for owned nodes that are sold, counted against no budget" in drawn
+    assert "Owned nodes let go" in quarterly(plan)
 
 
 def test_a_price_that_nobody_quotes_is_called_illustrative(plan_of):
     plan = plan_of({"fleet.old.sale.quote": None})
-    assert "at illustrative prices" in markdown.render(plan_document(plan, FULL))
-    assert "Prices of old are illustrative" in markdown.render(justification_document(plan))
+    assert "at illustrative prices" in plan_page(plan)
+    assert "Prices of old are illustrative" in justification(plan)
 
 
 def test_doing_nothing_keeps_every_node(inputs):

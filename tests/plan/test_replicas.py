@@ -1,7 +1,5 @@
 """Units that run in replicas: each replica has its place, and the check counts them again."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 
@@ -13,8 +11,8 @@ from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
-from tests.plan.edits import changed, pieces, refused
-from tests.stated import asked
+from tests.plan.edits import pieces, refused
+from tests.stated import asked, changed
 
 SCENARIO = """\
 format: 1

@@ -4,8 +4,6 @@ Two tuning jobs run three times in each quarter, from its second week on; `wide`
 nodes in ten days of January; `always` holds four GPUs all year.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict
@@ -15,8 +13,8 @@ import pytest
 import planner
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
-from tests.plan.edits import changed, pieces, refused
-from tests.stated import asked
+from tests.plan.edits import pieces, refused
+from tests.stated import asked, changed
 
 SCENARIO = """
 format: 1

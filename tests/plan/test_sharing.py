@@ -4,8 +4,6 @@ Three runs share four GPUs of one server: `first` for five weeks, `then` and `be
 it. `small` and `half` share another, in partitions or by memory; `whole` has the last three.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest
@@ -19,8 +17,8 @@ from planner.planning.plan import PartitionSaving
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
-from tests.plan.edits import changed, pieces, refused
-from tests.stated import asked
+from tests.plan.edits import pieces, refused
+from tests.stated import asked, changed
 
 H100 = "h100-80gb-sxm"
 SCENARIO = """\
@@ -161,8 +159,8 @@ def test_the_check_notices_of_memory_that_is_shared_when(by_memory, told, broken
 
 def test_policies_on_parts_are_kept(parted, by_memory):
     def told(plan, change):
-        policies = inputs.scenario.policies.model_copy(update=change)
-        scenario = inputs.scenario.model_copy(update={"policies": policies})
+        policies = changed(inputs.scenario.policies, **change)
+        scenario = changed(inputs.scenario, policies=policies)
         return refused(changed(inputs, scenario=scenario), plan, jobs)
 
     inputs, plan = parted

@@ -1,28 +1,22 @@
 """Where not everything fits: who gives way, what is told of them, and what the check notices."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import InfeasibleError
+from planner.inputs.settled import Inputs
 from planner.packing import crosscheck
 from planner.packing.solvers.solver import solve_with_cbc
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
-from planner.planning.plan import PriorityUse
+from planner.planning.plan import Plan, PriorityUse, Shortage, ShortJob
 from planner.reporting.markdown import render
-from planner.reporting.plan import FULL, plan_document
-from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
-from tests.plan.edits import changed, entry, refused, stating, within
-from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan, Shortage, ShortJob
-    from tests.plan.edits import Edit
+from planner.reporting.sections.sizing import explanation_document
+from tests.plan.edits import Edit, entry, refused, stating, within
+from tests.report.pages import plan_page
+from tests.stated import asked, changed
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}
 BUY = {
@@ -69,7 +63,7 @@ def short(plan: Plan, name: str) -> ShortJob:
 def test_nothing_is_said_where_everything_fits_and_a_shortage_is_refused_by_default():
     plan = make_plan(read({"a": job(8, priority="low")}))
     assert plan.shortage is None
-    assert "Jobs that give way" not in render(plan_document(plan, FULL))
+    assert "Jobs that give way" not in plan_page(plan)
     with pytest.raises(InfeasibleError):
         make_plan(read({"a": job(8), "b": job(1, priority="low")}, policies={}))
 
@@ -101,7 +95,7 @@ def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so():
     ]
     for step in steps:
         assert [one.verdict for one in step.second_opinions] == ["confirmed", "confirmed"]
-    page = render(plan_document(plan, FULL))
+    page = plan_page(plan)
     assert "- jobs of priority 50 that are dropped: no fewer than 1: HiGHS" in page
     assert "without presolve: confirmed; CBC" in page
     assert make_plan(read(jobs)).shortage == changed(plan.shortage, steps=())
@@ -182,7 +176,7 @@ def test_the_report_and_the_ask_name_who_gives_way():
     plan = make_plan(read({"a": job(8, priority="high"), "b": job(4), "c": job(2)}))
     assert "2 jobs are dropped, as not everything fits" in ask_sentence(plan)
     assert "the owned fleet runs what is kept" in ask_sentence(plan)
-    page = render(plan_document(plan, FULL))
+    page = plan_page(plan)
     assert "## Jobs that give way" in page
     assert "### b: dropped" in page
     told = render(explanation_document(explain_job(plan, "b")))

@@ -5,8 +5,6 @@ power and liquid cooling. One rack holds two servers of 6 U and 10 kW. Servers c
 east, liquid-cooled ones are dear.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -20,10 +18,11 @@ from planner.planning.make import make_plan
 from planner.planning.plan import SpareCost
 from planner.reporting import markdown
 from planner.reporting.documents import justification_document
-from planner.reporting.sections.sites import sites_section
+from planner.reporting.sections.capacity import sites_section
 from planner.reporting.traced import TracedPlan
-from tests.plan.edits import changed, entry, refused, stating
-from tests.stated import edited, own_nodes, stated
+from tests.plan.edits import entry, refused, stating
+from tests.report.pages import justification
+from tests.stated import changed, edited, own_nodes, stated
 
 CATALOG: dict[str, dict[str, Any]] = {
     "cool": {
@@ -339,9 +338,7 @@ def test_documents_tell_of_ports_where_a_site_limits_them_alone(plan, read):
             text = markdown.render(page)
             assert ("| ports |" in text or "ports after" in text) is told
     assert "| 18 | 24 |" in markdown.render(sites_section(TracedPlan(limited), 0, full=False))
-    assert "| Network ports at west | 2027Q1 | 18 | 24 | 6 | 9 |" in markdown.render(
-        justification_document(limited)
-    )
+    assert "| Network ports at west | 2027Q1 | 18 | 24 | 6 | 9 |" in justification(limited)
 
 
 def test_without_sites_any_name_will_do(read):

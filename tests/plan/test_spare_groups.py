@@ -4,8 +4,6 @@ Hoppers of two types in six racks, of which one holds four. Work and chat may ru
 the newer type costs more; huge needs the newer one, and old may run on the older one alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -13,10 +11,9 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
-from planner.reporting import markdown
-from planner.reporting.plan import FULL, plan_document
-from tests.plan.edits import changed, entry, refused
-from tests.stated import edited, stated
+from tests.plan.edits import entry, refused
+from tests.report.pages import plan_page
+from tests.stated import changed, edited, stated
 
 H100, H200 = "xe9680-h100", "xe9680-h200"
 SCENARIO = f"""
@@ -106,7 +103,7 @@ def test_nodes_stay_in_their_rack_while_the_fleet_grows(read):
 def test_what_is_kept_is_told_where_people_look_and_survives_the_file(by_rack):
     _, plan = by_rack
     assert loads(dumps(plan), "plan.json") == plan
-    told = markdown.render(plan_document(plan, FULL))
+    told = plan_page(plan)
     assert (
         "hopper: spare nodes for the loss of 1 rack, shared by xe9680-h100 and xe9680-h200" in told
     )

@@ -1,7 +1,5 @@
 """A plan survives the disk, and nothing else passes for one."""
 
-from __future__ import annotations
-
 import json
 import random
 
@@ -12,6 +10,7 @@ from planner.planning.files import write_atomically
 from planner.planning.store import dumps, loads
 from tests.properties.questions import draws
 from tests.sealed import sealed
+from tests.stated import changed
 
 
 def test_a_plan_read_back_is_the_same_plan_and_the_same_bytes(plan):
@@ -24,8 +23,8 @@ def test_a_plan_read_back_is_the_same_plan_and_the_same_bytes(plan):
 @pytest.mark.parametrize("edit", ["what is left out", "what is no number"])
 def test_a_plan_that_its_file_would_not_give_back_is_not_written(plan, edit):
     first, *others = plan.nodes
-    read_otherwise = (first.model_copy(update={"sold": ""}), *others)
-    not_read = plan.proof.model_copy(update={"gap": float("nan")})
+    read_otherwise = (changed(first, sold=""), *others)
+    not_read = changed(plan.proof, gap=float("nan"))
     changes = {
         "what is left out": {"nodes": read_otherwise},
         "what is no number": {"proof": not_read},
@@ -35,7 +34,7 @@ def test_a_plan_that_its_file_would_not_give_back_is_not_written(plan, edit):
 
 
 def test_the_file_is_plain_json_that_ends_with_a_line_feed(plan):
-    text = dumps(plan.model_copy(update={"scenario": "für München"}))
+    text = dumps(changed(plan, scenario="für München"))
     assert text.endswith("}\n")
     assert "\r" not in text
     assert "für München" in text

@@ -4,8 +4,6 @@ Two servers of 8 GPUs are owned, servers of 4 other GPUs may be bought or rented
 whole cost of the owned ones.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 
@@ -15,8 +13,8 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
-from tests.plan.edits import changed, entry, pieces, refused, stating, within
-from tests.stated import load_inputs, own_nodes
+from tests.plan.edits import entry, pieces, refused, stating, within
+from tests.stated import changed, load_inputs, own_nodes
 
 CATALOG = own_nodes(
     eight={"gpu_type": "h100-80gb-sxm", "mean_power_kw": 10, "scale_out_fabric": "400 GbE"},

@@ -1,7 +1,5 @@
 """Each thing that the check must notice, broken alone in a plan that is right otherwise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -10,7 +8,8 @@ from planner.errors import CheckError, ExitCode
 from planner.inputs.scenario.offer import FleetEntry
 from planner.planning.plan import NodeUse, Occupant
 from planner.planning.verify import check
-from tests.plan.edits import changed, entry, refused, stating, within
+from tests.plan.edits import entry, refused, stating, within
+from tests.stated import changed
 
 ONE, TWO, RENTED = "eight-h100/main/01", "eight-h100/main/02", "eight-h100/main/r01"
 L40S_ONE = "four-l40s/main/01"

@@ -1,18 +1,13 @@
 """Small questions, planned in a few hundredths of a second each."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 
 from planner.inputs.load import inputs_from, load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
 from planner.planning.make import make_plan
-
-if TYPE_CHECKING:
-    from planner.planning.plan import Plan
+from planner.planning.plan import Plan
 
 
 @cache

@@ -1,10 +1,8 @@
 """What a random question is made of, and how it is written as a scenario."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -51,13 +49,13 @@ class Question:
             "jobs": self.jobs,
         }
 
-    def with_jobs(self, **jobs: Any) -> Question:
+    def with_jobs(self, **jobs: Any) -> Self:
         return replace(self, jobs={**self.jobs, **jobs})
 
-    def with_offer(self, name: str, **changes: Any) -> Question:
+    def with_offer(self, name: str, **changes: Any) -> Self:
         return replace(self, offers={**self.offers, name: {**self.offers[name], **changes}})
 
-    def with_policies(self, **policies: Any) -> Question:
+    def with_policies(self, **policies: Any) -> Self:
         return replace(self, policies={**self.policies, **policies})
 
 

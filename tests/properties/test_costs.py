@@ -1,17 +1,13 @@
 """What must hold between the costs of two questions, whatever they are."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from planner.planning.plan import Plan
 from tests.properties.questions import JOBS, QUESTIONS, Question, cost_cents, drawing, written
-
-if TYPE_CHECKING:
-    from planner.planning.plan import Plan
 
 ROUNDING_CENTS = 100
 """Each component of each node is rounded to the cent by itself: a cent for each, at most."""

@@ -1,7 +1,5 @@
 """A scenario that is edited, varied, planned and compared in any order tells one story."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory

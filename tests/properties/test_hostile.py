@@ -1,7 +1,5 @@
 """Scenarios and formulas that were damaged at random are answered or refused, without much work."""
 
-from __future__ import annotations
-
 import contextlib
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The same question in another order is the same plan, byte for byte."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a plan says that sites give is what it needs of them, whatever is asked."""
 
-from __future__ import annotations
-
 import re
 
 from hypothesis import assume, given

@@ -1,20 +1,16 @@
 """Units that may change their GPU type from one quarter to the next, and those that keep it."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 
 from planner.planning.explain import explain_job
+from planner.planning.plan import Plan
 from planner.reporting.markdown import render
-from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.sizing import explanation_document
 from tests.properties.questions import QUESTIONS, cost_cents, drawing
-
-if TYPE_CHECKING:
-    from planner.planning.plan import Plan
 
 RETIRING = """\
 format: 1

@@ -1,7 +1,5 @@
 """Whatever is asked, a plan that is written is read again, passes its check, and is the same."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,8 +3,6 @@
 What is found beside a plan (options, turns, futures) is made up, as some of it is rare.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -23,6 +21,7 @@ from planner.whatif.compare import Amount, CauseStep, InputChange, JobMove, Wate
 from planner.whatif.results import Acquired, JobShort, PlanSummary
 from planner.whatif.risk import Chance, Risk
 from planner.whatif.sensitivity import Moved, Sensitivity, Swing, SwitchingPoint
+from tests.stated import changed
 
 SCENARIO = """\
 format: 1
@@ -69,7 +68,8 @@ QUESTION = parse_document("format: 1\n", "scenario.yaml")
 @pytest.fixture(scope="session")
 def plan() -> Plan:
     """As planned, without the teams that it is charged to."""
-    return planner.plan(SCENARIO)._plan.model_copy(update={"chargeback": None})
+    made: Plan = changed(planner.plan(SCENARIO)._plan, chargeback=None)
+    return made
 
 
 def came(cost: int, **more: Any) -> PlanSummary:
@@ -190,11 +190,6 @@ def risk() -> Risk:
     )
 
 
-def changed(model: Any, **changes: Any) -> Any:
-    """A copy in which some figures differ."""
-    return model.model_copy(update=changes)
-
-
 def never(_):
     raise AssertionError("nothing is planned for a picture")
 
@@ -205,9 +200,9 @@ def compared(plan):
     plan = changed(plan, warnings=(Note(text="prices are no quotes", origin="price book"),))
     *kept, _ = plan.acquisitions
     cost = plan.proof.cost_cents
-    proof = plan.proof.model_copy(update={"cost_cents": cost - 4_000_000})
+    proof = changed(plan.proof, cost_cents=cost - 4_000_000)
     changes = {"acquisitions": tuple(kept), "warnings": (), "proof": proof}
-    other = plan.model_copy(update=changes)
+    other = changed(plan, **changes)
     found = compare_plans(
         Saved("last.json", plan, QUESTION, None, "old"),
         Saved("now.yaml:busy", other, QUESTION, None, "old"),
@@ -223,32 +218,23 @@ def compared(plan):
         ),
     )
     quarter = plan.quarters[1]
-    return found.model_copy(
-        update={
-            "waterfall": Waterfall(steps=steps),
-            "unread": (),
-            "inputs": (
-                InputChange(cause="demand", path="jobs.chat.count", before="2", after="3"),
-                InputChange(cause="offers", path="offers.old", before="{kind: buy}", after=None),
-                InputChange(cause="prices", path="finance.pue", before=None, after="1.5"),
-            ),
-            "moves": (
-                JobMove(job="chat", quarters=plan.quarters, before=None, after="2 on a @ b"),
-            ),
-            "gpus": (
-                Amount(name="h100-80gb-sxm", quarter=quarter, unit="GPUs", before=8, after=16),
-            ),
-            "utilization": (
-                Amount(
-                    name="GPU-hours in use", quarter=quarter, unit="share", before=0.9, after=0.456
-                ),
-            ),
-            "power": (Amount(name="east", quarter=quarter, unit="W", before=61200, after=51000),),
-            "demand": (PlannedAndActual(quarter=quarter, name="chat", planned=2, actual=None),),
-            "deliveries": (
-                PlannedAndActual(quarter=quarter, name="xe9680-h200", planned=3, actual=1),
-            ),
-        }
+    return changed(
+        found,
+        waterfall=Waterfall(steps=steps),
+        unread=(),
+        inputs=(
+            InputChange(cause="demand", path="jobs.chat.count", before="2", after="3"),
+            InputChange(cause="offers", path="offers.old", before="{kind: buy}", after=None),
+            InputChange(cause="prices", path="finance.pue", before=None, after="1.5"),
+        ),
+        moves=(JobMove(job="chat", quarters=plan.quarters, before=None, after="2 on a @ b"),),
+        gpus=(Amount(name="h100-80gb-sxm", quarter=quarter, unit="GPUs", before=8, after=16),),
+        utilization=(
+            Amount(name="GPU-hours in use", quarter=quarter, unit="share", before=0.9, after=0.456),
+        ),
+        power=(Amount(name="east", quarter=quarter, unit="W", before=61200, after=51000),),
+        demand=(PlannedAndActual(quarter=quarter, name="chat", planned=2, actual=None),),
+        deliveries=(PlannedAndActual(quarter=quarter, name="xe9680-h200", planned=3, actual=1),),
     )
 
 
@@ -274,7 +260,7 @@ def short(plan):
     )
     jobs = (given("delayed", 1), given("dropped", 0))
     told = Shortage(priorities=uses, jobs=jobs, bound_cents=plan.proof.cost_cents)
-    return plan.model_copy(update={"shortage": told})
+    return changed(plan, shortage=told)
 
 
 def sizing_page(sizing, *, sums=False, width=100) -> str:

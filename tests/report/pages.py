@@ -1,12 +1,46 @@
-"""Reads a page as a browser would, and finds what it claims."""
-
-from __future__ import annotations
+"""Documents of a plan as their readers have them; a page as a browser reads it."""
 
 import html
 import re
 from fractions import Fraction
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
+
+from planner.planning.plan import Plan
+from planner.reporting import markdown, terminal
+from planner.reporting.documents import (
+    FULL,
+    SCREEN,
+    justification_document,
+    plan_document,
+    quarterly_document,
+)
+
+
+def justification(plan: Plan, *beside: Any) -> str:
+    """The justification in Markdown."""
+    return markdown.render(justification_document(plan, *beside))
+
+
+def quarterly(plan: Plan, *beside: Any) -> str:
+    """The quarterly plan in Markdown."""
+    return markdown.render(quarterly_document(plan, *beside))
+
+
+def plan_page(plan: Plan) -> str:
+    """plan.md, whole."""
+    return markdown.render(plan_document(plan, FULL))
+
+
+def told(plan: Plan) -> str:
+    """Its words, whatever breaks their lines."""
+    return " ".join(plan_page(plan).split())
+
+
+def screen(plan: Plan, *options: Any, **more: Any) -> str:
+    """What a terminal shows of it, of this width."""
+    return terminal.render(plan_document(plan, SCREEN), terminal.TerminalOptions(*options, **more))
+
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _IN_CELL = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")

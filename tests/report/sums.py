@@ -1,17 +1,12 @@
 """Does the sums of a document again from plan.json alone; shares no code with the planner."""
 
-from __future__ import annotations
-
 import ast
 import json
 import operator
 import re
+from collections.abc import Callable
 from datetime import date
 from fractions import Fraction
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _PLACE = re.compile(
     r"[A-Za-z_]\w*(?:\.\w+|\[(?:\"(?:[^\"\\]|\\.)*\"|[^\]\"])*\])+|as_of|description"

@@ -3,7 +3,7 @@
 import pytest
 
 from planner.reporting.documents import justification_document
-from planner.reporting.html.render import render
+from planner.reporting.html import render
 
 
 @pytest.fixture(scope="module")

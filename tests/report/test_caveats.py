@@ -6,7 +6,8 @@ from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.reporting.sections.variants import risk_document
 from planner.whatif.results import PlanSummary
 from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans
-from tests.report.conftest import TOTAL, came, changed
+from tests.report.conftest import TOTAL, came
+from tests.stated import changed
 
 NONE = PlanSummary(result="infeasible", reason="too late")
 LATE = PlanSummary(result="no plan in time", reason="the time limit was hit")
@@ -24,9 +25,7 @@ def choice(searched, short, costs):
 
 
 def held(risk, *plans, best):
-    return risk.model_copy(
-        update={"choices": PurchasePlans(plans=plans, best=best, bound_cents=9_000_00)}
-    )
+    return changed(risk, choices=PurchasePlans(plans=plans, best=best, bound_cents=9_000_00))
 
 
 def cautions(document):
@@ -56,7 +55,7 @@ def test_futures_without_proof_or_plan_are_counted(risk):
     assert "The plan of the scenario as it stands is NOT proved." in text
     assert "NOT proved within the limits: 3 futures." in text
     assert "Without a plan, and so in no figure of cost: 1 future." in text
-    assert "Of 2 futures it is not known who falls short." in text
+    assert "Not known who falls short: 2 futures." in text
 
 
 def test_futures_whose_cost_is_that_of_fewer_jobs_are_counted(risk):
@@ -77,7 +76,7 @@ def test_of_purchase_plans_the_best_says_what_its_bad_cases_save(risk):
     assert "less, on average" not in own_best
     alone = markdown.render(risk_document(held(risk, own, best=0)))
     assert "No purchases were tried beside those of the scenario's own plan." in alone
-    assert "held against each other" not in alone
+    assert "are held against" not in alone
 
 
 def test_a_purchase_plan_that_holds_no_future_has_no_cost_and_nothing_is_claimed_of_it(risk):

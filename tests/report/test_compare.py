@@ -9,11 +9,12 @@ from planner.planning.plan import NodeRelease
 from planner.planning.store import Saved
 from planner.reporting import markdown
 from planner.reporting.document import Fields, Figure
-from planner.reporting.sections.comparison import OPEN, changes_since, comparison_document
+from planner.reporting.sections.variants import OPEN, changes_since, comparison_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.whatif.actuals import PlannedAndActual
 from planner.whatif.compare import compare_plans
 from tests.report.conftest import QUESTION, never
+from tests.stated import changed
 
 
 def test_the_comparison_is_drawn_as_before(compared, golden):
@@ -23,17 +24,16 @@ def test_the_comparison_is_drawn_as_before(compared, golden):
 
 def test_what_is_cut_is_counted(compared):
     inputs = compared.inputs * 5
-    text = markdown.render(comparison_document(compared.model_copy(update={"inputs": inputs}), 4))
+    text = markdown.render(comparison_document(changed(compared, inputs=inputs), 4))
     assert "11 more rows, all of them in compare.json" in text
 
 
 def test_reservations_of_one_node_type_are_told_apart_by_their_terms(plan):
-    line = plan.acquisitions[0].model_copy(update={"kind": "reserve"})
+    line = changed(plan.acquisitions[0], kind="reserve")
     terms = (
-        line.model_copy(update={"offer": name, "term_quarters": term})
-        for name, term in (("one", 4), ("three", 12))
+        changed(line, offer=name, term_quarters=term) for name, term in (("one", 4), ("three", 12))
     )
-    other = plan.model_copy(update={"acquisitions": tuple(terms)})
+    other = changed(plan, acquisitions=tuple(terms))
     before, after = (Saved("plan.json", one, QUESTION, None, "old") for one in (plan, other))
     told = markdown.render(comparison_document(compare_plans(before, after, never), 40))
     assert told.count("reserve for 1 year |") == told.count("reserve for 3 years |") == 1
@@ -55,8 +55,8 @@ def test_nodes_that_are_sold_or_switched_off_stand_among_the_purchases(plan):
         saved_cents=0,
         present_cents=180_000_00,
     )
-    off = sold.model_copy(update={"action": "switch off", "count": 1, "total_cents": 0})
-    other = plan.model_copy(update={"releases": (sold, off)})
+    off = changed(sold, action="switch off", count=1, total_cents=0)
+    other = changed(plan, releases=(sold, off))
     before, after = (Saved("plan.json", one, QUESTION, None, "old") for one in (plan, other))
     told = markdown.render(comparison_document(compare_plans(before, after, never), 40))
     assert "| + | 2027Q2 | sell | xe9680-h100 @ dc-east | 0 | 2 | 0 | -180,000 | -180,000 |" in told
@@ -65,7 +65,7 @@ def test_nodes_that_are_sold_or_switched_off_stand_among_the_purchases(plan):
 
 def test_why_causes_are_not_told_apart_is_said(plan):
     side = Saved("last.json", plan, QUESTION, None, "last.json is old")
-    other = Saved("now.json", plan.model_copy(update={"warnings": ()}), QUESTION, None)
+    other = Saved("now.json", changed(plan, warnings=()), QUESTION, None)
     text = markdown.render(comparison_document(compare_plans(side, other, never), 40))
     assert "Not told apart by cause: last.json is old." in text
 
@@ -76,7 +76,7 @@ def test_the_forecast_error_weighs_differences_by_what_came(compared):
             PlannedAndActual(quarter="2027Q1", name="chat", planned=planned, actual=actual)
             for planned, actual in pairs
         )
-        told = changes_since(compared.model_copy(update={"demand": demand}))
+        told = changes_since(changed(compared, demand=demand))
         found = [row for block in told if isinstance(block, Fields) for row in block.rows]
         return [cell.value for _, cell in found if isinstance(cell, Figure)]
 
@@ -95,11 +95,11 @@ def commented(compared):
 @pytest.mark.parametrize("most", [1, 30, 2_000])
 def test_a_comment_keeps_within_the_limit_and_says_what_it_leaves_out(compared, most):
     names = [f"jobs.{'ä|<' * 30}{number}.count" for number in range(most)]
-    inputs = tuple(compared.inputs[0].model_copy(update={"path": name}) for name in names)
+    inputs = tuple(changed(compared.inputs[0], path=name) for name in names)
     bought = compared.purchases * most
     warned = ("w" * 900,) * most
     changes = {"inputs": inputs, "purchases": bought, "warnings_new": warned}
-    text = commented(compared.model_copy(update=changes))
+    text = commented(changed(compared, **changes))
     assert len(text.encode()) <= markdown.MOST_BYTES
     left = [int(one.replace(",", "")) for one in re.findall(r"… ([\d,]+) more row", text)]
     assert len(left) == (3 if most > 30 else 0)
@@ -108,12 +108,12 @@ def test_a_comment_keeps_within_the_limit_and_says_what_it_leaves_out(compared, 
 
 
 def test_no_name_refers_to_an_issue_or_a_person(compared):
-    change = compared.inputs[0].model_copy(update={"path": "jobs.#12 of @ann.count"})
-    text = commented(compared.model_copy(update={"inputs": (change,)}))
+    change = changed(compared.inputs[0], path="jobs.#12 of @ann.count")
+    text = commented(changed(compared, inputs=(change,)))
     assert "&#35;12 of &#64;ann" in text
 
 
 def test_a_label_of_any_length_is_shortened(compared):
-    side = compared.before.model_copy(update={"label": "x" * 100_000})
-    text = commented(compared.model_copy(update={"before": side}))
+    side = changed(compared.before, label="x" * 100_000)
+    text = commented(changed(compared, before=side))
     assert len(text.partition("\n")[0]) < 210

@@ -10,11 +10,16 @@ import planner
 from planner.errors import InputError
 from planner.planning.store import dumps
 from planner.reporting import markdown
-from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.html.render import render
-from planner.reporting.plan import FULL, plan_document
-from tests.report.pages import Page
+from planner.reporting.documents import (
+    FULL,
+    justification_document,
+    plan_document,
+    quarterly_document,
+)
+from planner.reporting.html import render
+from tests.report.pages import Page, justification
 from tests.report.sums import again_in
+from tests.stated import changed
 
 STATED = {
     "owner": "A. Reyes,\nhead of platform",
@@ -73,9 +78,9 @@ def test_page_1_is_the_same_in_both_editions_and_the_rest_is_much_less(plan, mak
 
 
 def test_page_1_says_what_to_sign_by_when_and_at_which_site(plan):
-    old = plan.nodes[2].model_copy(update={"in_service": plan.quarters[:2]})
+    old = changed(plan.nodes[2], in_service=plan.quarters[:2])
     nodes = (*plan.nodes[:2], old, *plan.nodes[3:])
-    drawn = markdown.render(justification_document(plan.model_copy(update={"nodes": nodes})))
+    drawn = justification(changed(plan, nodes=nodes))
     first = page_1(drawn)
     assert "| dc-east | 3 | 1 | 0 | 1 | 3 |" in first
     assert "| **All** | **3** | **1** | **1** | **1** | **4** |" in first
@@ -91,27 +96,25 @@ def test_page_1_says_what_to_sign_by_when_and_at_which_site(plan):
 
 
 def test_page_1_holds_a_recommendation_with_what_the_other_ways_come_to(plan, beside):
-    first = page_1(markdown.render(justification_document(plan, beside)))
+    first = page_1(justification(plan, beside))
     assert "| do nothing | proved | 9,000 | -117,357 | – | 1 | – |" in first
     assert "| reclaim first | infeasible | – | – |" in first
-    alone = page_1(markdown.render(justification_document(plan)))
+    alone = page_1(justification(plan))
     assert alone.count("Recommended because it keeps every job as asked") == 1
     assert "Do nothing" not in alone
-    proof = plan.proof.model_copy(update={"status": "not proved"})
-    unsure = justification_document(plan.model_copy(update={"proof": proof}))
+    proof = changed(plan.proof, status="not proved")
+    unsure = justification_document(changed(plan, proof=proof))
     assert "that none costs less is not proved." in page_1(markdown.render(unsure))
 
 
 def test_the_switching_value_of_a_sensitivity_that_ran_is_on_page_1(plan, beside):
-    first = page_1(markdown.render(justification_document(plan, beside)))
+    first = page_1(justification(plan, beside))
     assert (
         "| Price of xe9680-h200, bought (h200-buy) | +9.5 % | planned anew, the plan turns" in first
     )
-    growth = beside.sensitivity.swings[1].model_copy(update={"name": "growth"})
-    moved = beside.sensitivity.model_copy(update={"swings": (growth,)})
-    first = page_1(
-        markdown.render(justification_document(plan, replace(beside, sensitivity=moved)))
-    )
+    growth = changed(beside.sensitivity.swings[1], name="growth")
+    moved = changed(beside.sensitivity, swings=(growth,))
+    first = page_1(justification(plan, replace(beside, sensitivity=moved)))
     assert "| Growth | +9.5 % | planned anew, the plan turns: another plan (1 h200-buy) |" in first
 
 
@@ -120,15 +123,15 @@ def test_what_the_scenario_states_is_no_field_to_fill_in(plan, make):
         "Requested by; objective; benefit; if the need is not met: [fill in: `owner:`, `objective"
     )
     assert asked in markdown.render(make(plan)).replace("\\", "")
-    some = markdown.render(make(plan.model_copy(update={**STATED, "benefit": None})))
+    some = markdown.render(make(changed(plan, **{**STATED, "benefit": None})))
     assert "- Benefit: [fill in: `benefit:` of the scenario]" in some.replace("\\", "")
-    drawn = markdown.render(make(plan.model_copy(update=STATED)))
+    drawn = markdown.render(make(changed(plan, **STATED)))
     assert "`if_not_met:`" not in drawn
     assert "- Requested by: A. Reyes, head of platform\n" in drawn
     assert "- If the need is not met: Calls wait\n" in drawn
-    job = plan.jobs[1].model_copy(update={"benefit": "Faster claims", "owner": "Bo"})
-    told = plan.model_copy(update={"jobs": (plan.jobs[0], job, *plan.jobs[2:])})
-    drawn = markdown.render(justification_document(told))
+    job = changed(plan.jobs[1], benefit="Faster claims", owner="Bo")
+    told = changed(plan, jobs=(plan.jobs[0], job, *plan.jobs[2:]))
+    drawn = justification(told)
     assert f"| {job.name} | Bo | Faster claims | – |" in drawn
 
 
@@ -176,10 +179,10 @@ def test_risks_have_the_likelihood_and_impact_of_the_futures_and_are_open_withou
 
 def test_a_node_kept_empty_as_spare_is_no_free_node(plan):
     first = plan.pools[0]
-    pools = [one.model_copy(update={"nodes_spare": (0, 0, 0)}) for one in plan.pools]
+    pools = [changed(one, nodes_spare=(0, 0, 0)) for one in plan.pools]
     place = next(at for at, one in enumerate(pools) if one.node_type == "xe9680-h100")
-    pools[place] = pools[place].model_copy(update={"nodes_spare": (0, 1, 1)})
-    kept = plan.model_copy(update={"pools": tuple(pools)})
+    pools[place] = changed(pools[place], nodes_spare=(0, 1, 1))
+    kept = changed(plan, pools=tuple(pools))
     assert first.nodes_spare is not None
     text = render(justification_document(kept), "Spares")
     assert text.count("<title>kept empty as spare: 8</title>") == 2
@@ -191,11 +194,12 @@ def test_a_node_kept_empty_as_spare_is_no_free_node(plan):
 
 def test_jobs_whose_numbers_share_a_colour_differ_by_a_stripe(plan):
     name = plan.jobs[1].name
-    others = [plan.jobs[0].model_copy(update={"name": f"idle {n}"}) for n in range(11)]
-    many = plan.model_copy(update={"jobs": (plan.jobs[0], *others, *plan.jobs[1:])})
+    others = [changed(plan.jobs[0], name=f"idle {n}") for n in range(11)]
+    many = changed(plan, jobs=(plan.jobs[0], *others, *plan.jobs[1:]))
     text = render(justification_document(many), "Colours")
     band = re.search(
-        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8 of 8 GPUs [^<]*</title></rect>(<line[^>]*>)',
+        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8 of 8 GPUs [^<]*</title></rect></a>'
+        r"(<line[^>]*>)",
         text,
     )
     assert band
@@ -204,7 +208,7 @@ def test_jobs_whose_numbers_share_a_colour_differ_by_a_stripe(plan):
 
 
 def test_what_is_in_service_at_the_end_goes_on_to_cost(plan):
-    drawn = markdown.render(justification_document(plan))
+    drawn = justification(plan)
     year = round(4 * (plan.costs[2].cents[-1] + plan.costs[3].cents[-1]) / 100)
     assert f"a year (support and energy as in 2027Q3), USD: {year:,}\n" in drawn
 

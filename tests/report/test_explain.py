@@ -1,8 +1,9 @@
 import re
 
 from planner.planning.explain import explain_job
-from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.sizing import explanation_document
 from planner.reporting.terminal import TerminalOptions, render
+from tests.stated import changed
 
 
 def told(plan, job, width=120):
@@ -31,10 +32,10 @@ def test_a_dearer_gpu_type_says_by_how_much_and_a_rejected_one_by_which_rule(pla
     assert "[exclusions/no-tuning-on-gaudi3]" in text
     assert "exclusions/no-tuning-on-gaudi3: IBM " in " ".join(text.split())
     other = next(one for one in plan.jobs[1].alternatives if one.gpu_type == "a100-80gb-sxm")
-    dearer = other.model_copy(update={"extra_cents": 12_345_67, "reason": "costs more"})
-    job = plan.jobs[1].model_copy(update={"alternatives": (dearer,)})
+    dearer = changed(other, extra_cents=12_345_67, reason="costs more")
+    job = changed(plan.jobs[1], alternatives=(dearer,))
     jobs = (plan.jobs[0], job, *plan.jobs[2:])
-    text = told(plan.model_copy(update={"jobs": jobs}), "claims-tune", 160)
+    text = told(changed(plan, jobs=jobs), "claims-tune", 160)
     assert re.search(r"^a100-80gb-sxm +costs more +8 +12,345\.67 ", text, re.M)
 
 
@@ -52,9 +53,9 @@ def test_the_chosen_candidate_is_led_back_to_formula_and_source(plan):
 def test_a_derived_job_names_its_origin(plan):
     text = " ".join(told(plan, "claims-tune-serving").split())
     assert "Derived from claims-tune by rule policies/deploy-tuned-model." in text
-    idle = plan.jobs[2].model_copy(update={"units": (0, 0, 0), "ways": ()})
+    idle = changed(plan.jobs[2], units=(0, 0, 0), ways=())
     jobs = (*plan.jobs[:2], idle, *plan.jobs[3:])
-    text = told(plan.model_copy(update={"jobs": jobs}), "claims-tune-serving")
+    text = told(changed(plan, jobs=jobs), "claims-tune-serving")
     assert "It has no unit in any quarter, so nothing is planned for it." in text
 
 

@@ -20,24 +20,25 @@ from planner.planning.store import dumps, loads
 from planner.reporting import markdown
 from planner.reporting.document import Blank, Fields, Figure, Fold, Table, cell_text
 from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.html.render import render
+from planner.reporting.html import render
 from planner.reporting.sections.jobs import gpu_types_section
 from planner.reporting.sections.options import (
     are_equal,
     cheaper_ones,
     cheaper_text,
     command_for,
+    is_cheaper,
     short_text,
-    weighed_text,
 )
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sensitivity import then_acquired
 from planner.reporting.traced import RelatedResults, TracedPlan
 from planner.whatif.alternatives import Best
 from planner.whatif.results import JobShort, PlanSummary
-from tests.report.pages import Page
+from tests.report.pages import Page, justification, quarterly
 from tests.report.sums import again, again_in
 from tests.sealed import sealed
+from tests.stated import changed
 
 SCALE = {
     "usd": Fraction(100),
@@ -108,12 +109,12 @@ def test_every_figure_leads_to_what_it_rests_on(page):
 
 
 def test_only_of_figures_that_it_shows_a_document_says_how_they_come_about(plan):
-    told = markdown.render(justification_document(plan))
+    told = justification(plan)
     assert "### Bill of materials\n" in told
     assert "### Charges\n" not in told
     assert "### Spare nodes\n" not in told
-    kept = plan.model_copy(update={"spare_cost": SpareCost(cents=60_000_00)})
-    assert "### Spare nodes\n" in markdown.render(justification_document(kept))
+    kept = changed(plan, spare_cost=SpareCost(cents=60_000_00))
+    assert "### Spare nodes\n" in justification(kept)
 
 
 def test_no_anchor_is_given_twice(page):
@@ -153,7 +154,7 @@ def test_a_page_loads_nothing_and_runs_only_its_own_script(text, page):
 def test_a_job_called_script_is_text(plan, make):
     name = "</title><script>alert(1)</script>\x1b[31m{{7*7}}"
     named = dumps(plan).replace('"claims-tune"', json.dumps(name))
-    attacked = loads(sealed(named), "plan.json").model_copy(update={"scenario": name})
+    attacked = changed(loads(sealed(named), "plan.json"), scenario=name)
     text = render(make(attacked), name)
     assert text.count("<script>") == 1
     assert "&lt;script&gt;alert(1)" in text
@@ -183,7 +184,7 @@ def test_headings_leave_out_no_level(page):
 
 
 def test_a_plan_that_buys_nothing_says_so(plan, make):
-    idle = plan.model_copy(update={"acquisitions": (), "break_evens": ()})
+    idle = changed(plan, acquisitions=(), break_evens=())
     drawn = markdown.render(make(idle))
     assert "Buy and rent nothing" in drawn
     assert "Nothing to buy, to rent or to reserve." in drawn
@@ -191,7 +192,7 @@ def test_a_plan_that_buys_nothing_says_so(plan, make):
 
 def test_an_option_stands_beside_the_recommended_plan_and_says_whose_figures_are_whose(plan, make):
     rents = tuple(line for line in plan.acquisitions if line.kind == "rent")
-    rent = plan.model_copy(update={"acquisitions": rents})
+    rent = changed(plan, acquisitions=rents)
     options = RelatedResults({"rent only": rent})
     page = Page(render(make(plan, options), "Options"))
     stored = {"": json.loads(dumps(plan)), "rent only": json.loads(dumps(rent))}
@@ -244,15 +245,15 @@ def test_options_stand_beside_the_plan_with_what_each_leaves_short(plan, make, b
     assert "| support | 3, 4, 4 | 0 | 2 | 0 |" in drawn
     found = beside.alternatives
     idle, *others = found.others
-    late = idle.figures.model_copy(update={"short": ("claims-tune", "chat")})
-    known = idle.model_copy(update={"units_short": None, "figures": late})
-    unknown = found.model_copy(update={"others": (known, *others)})
+    late = changed(idle.figures, short=("claims-tune", "chat"))
+    known = changed(idle, units_short=None, figures=late)
+    unknown = changed(found, others=(known, *others))
     drawn = markdown.render(make(plan, replace(beside, alternatives=unknown)))
     assert "nothing is acquired. Dropped: claims-tune; delayed: chat." in drawn
     assert "| Jobs dropped | Delayed |" in drawn
     assert "| do nothing | proved | 9,000 | -117,357 | – | 1 | 1 | – |" in drawn
-    held = idle.model_copy(update={"units_short": ()})
-    enough = replace(beside, alternatives=found.model_copy(update={"others": (held, *others)}))
+    held = changed(idle, units_short=())
+    enough = replace(beside, alternatives=changed(found, others=(held, *others)))
     told = "What is owned holds every unit in every quarter."
     assert told in markdown.render(make(plan, enough))
 
@@ -261,11 +262,11 @@ def test_an_option_that_costs_less_with_all_jobs_is_on_page_1_with_what_it_takes
     plan, make, beside
 ):
     found = beside.alternatives
-    less = found.cheapest.model_copy(update={"cost_cents": found.cheapest.cost_cents - 30_000_00})
-    share = found.others[1].model_copy(
-        update={"settings": (Override.parse("policies.mig=same-node"),), "figures": less}
+    less = changed(found.cheapest, cost_cents=found.cheapest.cost_cents - 30_000_00)
+    share = changed(
+        found.others[1], settings=(Override.parse("policies.mig=same-node"),), figures=less
     )
-    others = found.model_copy(update={"others": (found.others[0], share)})
+    others = changed(found, others=(found.others[0], share))
     page_1 = markdown.render(make(plan, replace(beside, alternatives=others))).partition("## 2.")[0]
     told = "There is a cheaper way to keep as many jobs: reclaim first, for $30,000 less, with what"
     allow = "the scenario does not allow: `policies.mig=same-node` (partitions). Allow that"
@@ -275,14 +276,14 @@ def test_an_option_that_costs_less_with_all_jobs_is_on_page_1_with_what_it_takes
     figure = next(one for one in page.figures if one.text == "-30,000")
     stored = {"": {}, "alternatives.json": json.loads(others.model_dump_json())}
     assert again_in(stored, figure.sum) == -30_000_00
-    dear = markdown.render(make(plan, replace(beside, alternatives=found.model_copy(
-        update={"others": found.others[:1]})))).partition("## 2.")[0]  # fmt: skip
+    alone = replace(beside, alternatives=changed(found, others=found.others[:1]))
+    dear = markdown.render(make(plan, alone)).partition("## 2.")[0]
     assert "cheaper way" not in dear
 
 
 def test_an_option_of_ones_own_that_costs_less_is_on_page_1(plan, make):
-    proof = plan.proof.model_copy(update={"cost_cents": plan.proof.cost_cents - 10_000_00})
-    own = plan.model_copy(update={"proof": proof})
+    proof = changed(plan.proof, cost_cents=plan.proof.cost_cents - 10_000_00)
+    own = changed(plan, proof=proof)
     page_1 = markdown.render(make(plan, RelatedResults({"own idea": own}))).partition("## 2.")[0]
     assert "as many jobs: own idea, for $10,000 less, with what was asked there" in page_1
     same = markdown.render(make(plan, RelatedResults({"own idea": plan}))).partition("## 2.")[0]
@@ -292,8 +293,8 @@ def test_an_option_of_ones_own_that_costs_less_is_on_page_1(plan, make):
 
 def test_an_option_that_costs_less_without_any_change_says_that_the_plan_is_not_proved(beside):
     found = beside.alternatives
-    one = found.others[2].model_copy(update={"settings": ()})
-    unproved = found.cheapest.model_copy(update={"result": "not proved"})
+    one = changed(found.others[2], settings=())
+    unproved = changed(found.cheapest, result="not proved")
     told = cheaper_text(one, unproved)
     assert "as many jobs: rent only, for $126,349 less. It takes nothing that the scen" in told
     assert told.endswith("the cheapest is not proved.")
@@ -301,14 +302,14 @@ def test_an_option_that_costs_less_without_any_change_says_that_the_plan_is_not_
 
 def test_a_tie_stands_among_the_options_as_what_it_is(plan, make, beside):
     found = beside.alternatives
-    bought = found.cheapest.acquired[0].model_copy(update={"offer": "elsewhere"})
-    figures = found.cheapest.model_copy(update={"acquired": (bought,), "drawn_w": 9})
+    bought = changed(found.cheapest.acquired[0], offer="elsewhere")
+    figures = changed(found.cheapest, acquired=(bought,), drawn_w=9)
     best = Best(value=9, bound=9, unit="W")
-    tie = found.others[0].model_copy(
-        update={"name": "lowest power", "figures": figures, "best": best, "units_short": None}
+    tie = changed(
+        found.others[0], name="lowest power", figures=figures, best=best, units_short=None
     )
-    cheapest = found.cheapest.model_copy(update={"drawn_w": 9})
-    others = found.model_copy(update={"others": (*found.others, tie), "cheapest": cheapest})
+    cheapest = changed(found.cheapest, drawn_w=9)
+    others = changed(found, others=(*found.others, tie), cheapest=cheapest)
     drawn = markdown.render(make(plan, replace(beside, alternatives=others)))
     assert "\n| lowest power | proved | 126,357 |" in drawn
     told = "; it costs the same as the recommended plan to the cent, and acquires 1 elsewhere."
@@ -321,12 +322,12 @@ def test_what_an_option_pays_after_the_horizon_stands_beside_the_others(plan, ma
     found = beside.alternatives
     assert "After the horizon" not in markdown.render(make(plan, beside)).partition("## 5")[0]
     first, *others = found.others
-    reserved = first.figures.model_copy(update={"committed_cents": 1_234_00})
-    late = (first.model_copy(update={"figures": reserved}), *others)
-    changed = replace(beside, alternatives=found.model_copy(update={"others": late}))
+    reserved = changed(first.figures, committed_cents=1_234_00)
+    late = (changed(first, figures=reserved), *others)
+    other = replace(beside, alternatives=changed(found, others=late))
     (table,) = (
         block
-        for block in make(plan, changed)
+        for block in make(plan, other)
         if isinstance(block, Table)
         and block.caption.startswith("Options, ")
         and any(column.title == "Bought, USD" for column in block.columns)
@@ -348,67 +349,50 @@ def gives_way(*by_priority):
     )
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "told"),
-    [
-        (((80, 1, 0), (20, 4, 0)), ((80, 2, 0), (20, 1, 0)), "1 fewer of priority 80 dropped than "
-         "in P, which comes first, and 2 more that give way in all"),
-        (((80, 2, 0),), ((80, 1, 0), (20, 3, 0)), "1 more of priority 80 dropped than in P, which "
-         "comes first, and 2 fewer that give way in all"),
-        (((20, 2, 0),), ((80, 0, 1), (20, 1, 0)), "1 more of priority 20 dropped than in P, which "
-         "comes first, and as many that give way in all"),
-        (((80, 1, 0),), ((80, 2, 0),), ""),
-        (((80, 1, 0),), ((80, 1, 0),), ""),
-    ],
-)  # fmt: skip
-def test_what_comes_first_is_weighed_against_how_many_give_way(one, other, told):
-    assert weighed_text(gives_way(*one), gives_way(*other), "P") == told
-
-
 def test_units_that_are_short_count_between_dropped_jobs_and_those_of_a_lower_priority():
     few, many = (JobShort(job="chat", asked=(40, 40), short=(0, units)) for units in (2, 6))
-    kept = gives_way((20, 1, 0)).model_copy(
-        update={"units_short": (few,), "units_short_by_priority": ((80, 2),)}
+    kept = changed(gives_way((20, 1, 0)), units_short=(few,), units_short_by_priority=((80, 2),))
+    other = changed(
+        gives_way(), units_short=(many,), units_short_by_priority=((80, 6),), short=("chat",)
     )
-    other = gives_way().model_copy(
-        update={"units_short": (many,), "units_short_by_priority": ((80, 6),), "short": ("chat",)}
-    )
-    told = weighed_text(other, kept, "P")
-    assert told.startswith("4 more units of priority 80 short than in P, which comes first")
+    assert is_cheaper(kept, other.model_copy(update={"cost_cents": 2}))
+    assert not is_cheaper(other, kept.model_copy(update={"cost_cents": 2}))
     assert short_text(other) == "short: chat by 6 units × quarters"
-    assert not are_equal(other, other.model_copy(update={"units_short": (few,)}))
+    assert not are_equal(other, changed(other, units_short=(few,)))
 
 
 def test_an_option_that_drops_more_important_jobs_is_no_cheaper_way_to_keep_as_many(beside):
-    dear = gives_way((20, 3, 0)).model_copy(update={"cost_cents": 2})
-    beside = replace(beside, alternatives=beside.alternatives.model_copy(update={"cheapest": dear}))
-    one = beside.alternatives.others[0].model_copy(
-        update={"settings": (Override.parse("a=1"),), "figures": gives_way((80, 1, 0))}
+    dear = changed(gives_way((20, 3, 0)), cost_cents=2)
+    beside = replace(beside, alternatives=changed(beside.alternatives, cheapest=dear))
+    one = changed(
+        beside.alternatives.others[0],
+        settings=(Override.parse("a=1"),),
+        figures=gives_way((80, 1, 0)),
     )
-    found = beside.alternatives.model_copy(update={"others": (one,)})
+    found = changed(beside.alternatives, others=(one,))
     assert cheaper_ones(found) == []
-    fewer = one.model_copy(update={"figures": gives_way((20, 2, 0))})
-    assert cheaper_ones(found.model_copy(update={"others": (fewer,)})) == [fewer]
+    fewer = changed(one, figures=gives_way((20, 2, 0)))
+    assert cheaper_ones(changed(found, others=(fewer,))) == [fewer]
 
 
 def test_a_field_left_open_names_the_command_with_all_that_the_plan_was_asked(plan):
     options = Options(variations=("late",), settings=(Override.parse("name=a b"),), rules=("own",))
     files = (("scenario", "my plan.yaml", "0"),)
-    provenance = plan.provenance.model_copy(update={"options": options, "files": files})
-    asked = plan.model_copy(update={"provenance": provenance})
+    provenance = changed(plan.provenance, options=options, files=files)
+    asked = changed(plan, provenance=provenance)
     assert command_for("sensitivity", asked) == (
         "planner sensitivity 'my plan.yaml' --scenario late --set 'name=a b' --rules own --out DIR"
     )
     both = (*files, ("placement", "last.json", "1"))
-    provenance = provenance.model_copy(update={"files": both})
-    carried = plan.model_copy(update={"provenance": provenance})
+    provenance = changed(provenance, files=both)
+    carried = changed(plan, provenance=provenance)
     assert command_for("sensitivity", carried, "q") == (
         "planner report q/plan.json --what-if all --out q --force"
     )
 
 
 def test_switching_values_say_where_the_recommendation_turns(plan, beside):
-    drawn = markdown.render(justification_document(plan, beside))
+    drawn = justification(plan, beside)
     assert "| price of h200-buy | $357,000 per node | -30,000 | +25,000 | 55,000 |" in drawn
     assert "| lead times | – | 0 | no plan | no plan |" in drawn
     assert "| lead times | 2 weeks | 3 weeks |" in drawn
@@ -421,78 +405,71 @@ def test_switching_values_say_where_the_recommendation_turns(plan, beside):
 
 
 def test_rented_nodes_of_a_type_that_is_owned_elsewhere_are_not_owned(plan):
-    cloud = plan.pools[0].model_copy(update={"node_type": "xe9680-h100"})
-    drawn = markdown.render(
-        justification_document(plan.model_copy(update={"pools": (cloud, *plan.pools[1:])}))
-    )
+    cloud = changed(plan.pools[0], node_type="xe9680-h100")
+    drawn = justification(changed(plan, pools=(cloud, *plan.pools[1:])))
     there = drawn.partition("Pools with owned nodes")[2].partition("\n## ")[0]
     assert "| xe9680-h100 @ dc-east |" in there
     assert "cloud" not in there
 
 
 def test_the_bill_says_for_how_long_nodes_are_reserved(plan):
-    line = plan.acquisitions[1].model_copy(update={"kind": "reserve", "term_quarters": 12})
-    drawn = markdown.render(
-        justification_document(plan.model_copy(update={"acquisitions": (line,)}))
-    )
+    line = changed(plan.acquisitions[1], kind="reserve", term_quarters=12)
+    drawn = justification(changed(plan, acquisitions=(line,)))
     assert "| 2027Q2 | reserve for 3 years |" in drawn
 
 
 def test_figures_of_spare_nodes_lead_to_what_tells_of_spare_nodes(plan, make):
-    kept = plan.model_copy(update={"spare_cost": SpareCost(cents=60_000_00)})
+    kept = changed(plan, spare_cost=SpareCost(cents=60_000_00))
     page = Page(render(make(kept), "Spares"))
     told = {figure.to for figure in page.figures if "spare_cost" in figure.sum}
     assert told == {"how-spare"}
 
 
 def test_the_price_of_spare_nodes_is_told_as_open_and_not_at_all_where_there_are_none(plan, make):
-    drawn = markdown.render(make(plan.model_copy(update={"spare_cost": SpareCost(cents=None)})))
+    drawn = markdown.render(make(changed(plan, spare_cost=SpareCost(cents=None))))
     assert "for all spare nodes together, USD: open: a plan without was not proved" in drawn
     assert "pare nodes together" not in markdown.render(make(plan))
 
 
 def test_without_purchases_there_is_no_residual_value(plan, make):
-    kept = plan.model_copy(update={"costs": plan.costs[2:], "acquisitions": ()})
+    kept = changed(plan, costs=plan.costs[2:], acquisitions=())
     assert "Residual value" not in markdown.render(make(kept))
 
 
 def test_prices_of_the_bill_that_no_quote_stands_behind_are_warned_of_on_page_1(plan, make):
     rented, bought, *others = plan.acquisitions
-    quoted = bought.model_copy(update={"illustrative": False, "price_origin": "quote 4711"})
+    quoted = changed(bought, illustrative=False, price_origin="quote 4711")
     for line, told in ((bought, True), (quoted, False)):
-        changed = plan.model_copy(update={"acquisitions": (rented, line, *others)})
-        drawn = markdown.render(make(changed)).partition("## 2.")[0]
+        other = changed(plan, acquisitions=(rented, line, *others))
+        drawn = markdown.render(make(other)).partition("## 2.")[0]
         assert (f"Prices of {line.offer} are illustrative, not quotes" in drawn) == told
 
 
 def test_the_ask_names_the_first_order_whatever_it_is_for(plan):
     early = [
-        line.model_copy(update={"order_by": "2026-12-18"}) if line.kind == "rent" else line
+        changed(line, order_by="2026-12-18") if line.kind == "rent" else line
         for line in plan.acquisitions
     ]
-    drawn = ask_sentence(plan.model_copy(update={"acquisitions": tuple(early)}))
+    drawn = ask_sentence(changed(plan, acquisitions=tuple(early)))
     assert "by 2027Q2 (order by 2027-01-07) and rent" in drawn
     assert "in 2027Q1–Q3 (order by 2026-12-18) for" in drawn
 
 
 def test_the_ask_is_in_support_of_jobs_that_are_kept_and_of_their_teams(plan):
-    drawn = markdown.render(justification_document(plan))
+    drawn = justification(plan)
     assert "- In support of: 4 jobs of 1 team, section 2\n" in drawn
-    kept = [
-        job.model_copy(update={"ways": ()}) if job.team == "claims" else job for job in plan.jobs
-    ]
-    drawn = markdown.render(justification_document(plan.model_copy(update={"jobs": tuple(kept)})))
+    kept = [changed(job, ways=()) if job.team == "claims" else job for job in plan.jobs]
+    drawn = justification(changed(plan, jobs=tuple(kept)))
     assert "- In support of: 2 jobs, section 2\n" in drawn
 
 
 def test_what_is_owned_is_exhausted_when_more_is_held(plan):
     pools = tuple(
-        pool.model_copy(update={"gpus_used": tuple(10 * used for used in pool.gpus_used)})
-        for pool in plan.pools
+        changed(pool, gpus_used=tuple(10 * used for used in pool.gpus_used)) for pool in plan.pools
     )
-    drawn = markdown.render(quarterly_document(plan.model_copy(update={"pools": pools})))
+    drawn = quarterly(changed(plan, pools=pools))
     assert "The owned GPUs no longer suffice in 2027Q1: jobs hold 166 more." in drawn
-    drawn = markdown.render(quarterly_document(plan))
+    drawn = quarterly(plan)
     assert "suffice by their number" in drawn
     by_type = "they first fall short: h200-141gb-sxm in 2027Q2 and l40s-48gb in 2027Q1."
     assert f"By GPU type, spare nodes counted, {by_type}" in drawn
@@ -502,13 +479,13 @@ def test_a_job_that_gives_way_still_asks_for_what_it_asks(plan, short):
     last = len(plan.quarters) - 1
     assert plan.jobs[0].name == "batch-inference"
     assert plan.jobs[0].units[last] == 0
-    need = markdown.render(justification_document(short))
+    need = justification(short)
     assert re.search(r"\| batch-inference \|.*\| 1 \| 1 \| 1 \|\n", need)
     assert "GPUs needed for the jobs that are kept beside those owned." in need
     names = ", ".join(job.name for job in short.shortage.jobs)
     told = f"- Jobs that give way, and what would keep each: {names}, section 2\n"
     assert told in need.partition("## 2.")[0]
-    told = markdown.render(quarterly_document(short))
+    told = quarterly(short)
     assert "suffice by their number in every quarter for the jobs that are kept." in told
     assert "| batch-inference | ends |" not in told
 
@@ -516,12 +493,12 @@ def test_a_job_that_gives_way_still_asks_for_what_it_asks(plan, short):
 def test_runs_of_some_hours_and_changes_of_the_scenario_are_shown(plan):
     first, *others = plan.placements
     use, *rest = first
-    run = use.occupants[0].model_copy(update={"hours": (168, 1000)})
-    weekly = use.model_copy(update={"occupants": (run, *use.occupants[1:])})
+    run = changed(use.occupants[0], hours=(168, 1000))
+    weekly = changed(use, occupants=(run, *use.occupants[1:]))
     change = AppliedChange(path="finance.pue", before="1.3", after="1.4", by="--set")
     placed = {"placements": ((weekly, *rest), *others), "changes": (change,)}
-    weekly_plan = plan.model_copy(update=placed)
-    drawn = markdown.render(quarterly_document(weekly_plan))
+    weekly_plan = changed(plan, **placed)
+    drawn = quarterly(weekly_plan)
     assert "### Schedule of runs" in drawn
     page = render(quarterly_document(weekly_plan), "Weeks")
     assert ": 8 Jan 00:00 – 11 Feb 16:00</title>" in page

@@ -16,7 +16,7 @@ from planner.reporting.knowledge import (
     rules_document,
 )
 from planner.reporting.terminal import TerminalOptions, render
-from planner.sizing.selftest import ExampleResult
+from planner.sizing.engine import ExampleResult
 
 BOOK, CATALOG = load_rules(())[0], load_catalog()[0]
 

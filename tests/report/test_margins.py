@@ -9,18 +9,17 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.inputs.load import Question
 from planner.inputs.override import Override
-from planner.planning.figures.costs import break_evens
-from planner.planning.ledger.accounts import Accounts
-from planner.planning.ledger.traced import FigureReader
+from planner.planning.accounts import Accounts
 from planner.planning.make import make_plan
 from planner.planning.plan import BudgetUse
+from planner.planning.plan_costs import break_evens
 from planner.planning.store import dumps
-from planner.reporting import markdown
+from planner.planning.traced_figures import FigureReader
 from planner.reporting.document import Figure
 from planner.reporting.documents import justification_document
 from planner.reporting.excel import number
 from planner.reporting.format import styled
-from planner.reporting.html.render import render
+from planner.reporting.html import render
 from planner.reporting.traced import RelatedResults
 from planner.whatif.sensitivity import analyze_sensitivity
 from planner.whatif.variants import (
@@ -30,8 +29,9 @@ from planner.whatif.variants import (
     VariantPlanner,
     WorkerConfig,
 )
-from tests.report.pages import Page
+from tests.report.pages import Page, justification
 from tests.report.sums import again
+from tests.stated import changed
 
 SCENARIO = """\
 format: 1
@@ -174,7 +174,7 @@ def test_every_figure_of_the_margins_comes_out_again_from_plan_json(tight):
 
 
 def section_6(plan, beside=RelatedResults()):  # noqa: B008 - frozen
-    drawn = markdown.render(justification_document(plan, beside))
+    drawn = justification(plan, beside)
     return drawn.partition("## 6.")[2].partition("## 7.")[0]
 
 
@@ -194,7 +194,7 @@ def test_a_price_that_breaks_a_budget_says_which(tight):
     assert "| Nodes that near gives at a time | 2027Q2 | 1 | 1 | 0 | – |" in told
     assert "| Nodes that hire gives at a time | 2027Q1 | 1 | 1 | 0 | – |" in told
     assert "Nodes that plus gives" not in told
-    drawn = markdown.render(justification_document(tight))
+    drawn = justification(tight)
     assert ", offer hire | hall | 2027Q1 | 70,080 | 25 |  |" in drawn
     assert ", offer far | barn | 2027Q2 | 300,000 | 31 |  |" in drawn
     assert ", offer near | hall | 2027Q2 | 300,000 | 45 | 13 |" in drawn
@@ -211,7 +211,7 @@ def moved(file):
 
 
 def test_page_1_leaves_out_values_that_would_have_to_more_than_double(tight, moved):
-    drawn = markdown.render(justification_document(tight, RelatedResults(sensitivity=moved)))
+    drawn = justification(tight, RelatedResults(sensitivity=moved))
     page_1 = drawn.partition("## 2.")[0]
     assert "What would flip the decision" in page_1
     assert "| Price of energy | +101.1 % |" in drawn
@@ -239,11 +239,10 @@ def test_a_turn_that_comes_before_a_limit_is_the_margin(tight, moved):
     )
     (turn,) = swing.turns
     figures = turn.before.figures
-    sooner = turn.model_copy(update={"after": turn.after.model_copy(
-        update={"by": 0.0312, "figures": figures})})  # fmt: skip
+    sooner = changed(turn, after=changed(turn.after, by=0.0312, figures=figures))  # fmt: skip
     swings = list(moved.swings)
-    swings[place] = swing.model_copy(update={"turns": (sooner,)})
-    turning = moved.model_copy(update={"swings": tuple(swings)})
+    swings[place] = changed(swing, turns=(sooner,))
+    turning = changed(moved, swings=tuple(swings))
     beside = RelatedResults(sensitivity=turning)
     told = section_6(tight, beside)
     row = "| Price of xe9680-h200, bought (plus) | +3.1 % | planned anew, the plan turns: anoth"
@@ -320,16 +319,13 @@ def test_a_margin_is_cut_off_and_never_rounded_up(share, text):
 
 
 def test_reservations_are_held_against_the_quarters_in_which_they_are_paid(plan):
-    line = plan.acquisitions[1].model_copy(
-        update={"kind": "reserve", "term_quarters": 4, "unit_price_cents": 1_000_00, "count": 2}
+    line = changed(
+        plan.acquisitions[1], kind="reserve", term_quarters=4, unit_price_cents=1_000_00, count=2
     )
     budget = {"spend": "opex", "limit_cents": 100_000_00, "spent_cents": 96_000_00}
     uses = [{"quarter": quarter, **budget} for quarter in ("2027Q1", "2027Q2", None)]
-    reserved = plan.model_copy(
-        update={
-            "acquisitions": (line,),
-            "budgets": tuple(BudgetUse.model_validate(use) for use in uses),
-        }
+    reserved = changed(
+        plan, acquisitions=(line,), budgets=tuple(BudgetUse.model_validate(use) for use in uses)
     )
     met = found(reserved)["reserve", "xe9680-h200"]
     assert met.by.value == 1, "over the horizon, two quarters of two nodes"

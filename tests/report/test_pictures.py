@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 
 from planner.reporting.document import Chart, Figure, NodeMap, Series, Table
-from planner.reporting.html.pictures import drawn
+from planner.reporting.pictures import drawn
 
 QUARTERS = tuple(f"{2027 + place // 4}Q{place % 4 + 1}" for place in range(8))
 NODES = NodeMap(

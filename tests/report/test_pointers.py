@@ -9,14 +9,19 @@ from dataclasses import replace
 import pytest
 
 from planner.reporting import markdown
-from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.html.render import render
-from planner.reporting.plan import FULL, SCREEN, plan_document
-from planner.reporting.sections.comparison import comparison_document
+from planner.reporting.documents import (
+    SCREEN,
+    justification_document,
+    plan_document,
+    quarterly_document,
+)
+from planner.reporting.html import render
 from planner.reporting.sections.options import alternatives_document
 from planner.reporting.sections.sensitivity import sensitivity_document
+from planner.reporting.sections.variants import comparison_document
 from planner.reporting.traced import RelatedResults
-from tests.report.pages import Page
+from tests.report.pages import Page, justification, plan_page
+from tests.stated import changed
 
 NUMBERS = r"(?:\d+(?:, \d+)*(?: and \d+)?)"
 SECTION = rf"sections? ({NUMBERS})|appendix ([A-Z])|appendices"
@@ -43,13 +48,11 @@ NO_PLACE = re.compile(r"below zero|above which|(?:above|below) \d")
 
 
 def without(plan, **changes):
-    return plan.model_copy(update=changes)
+    return changed(plan, **changes)
 
 
 def unrejected(plan):
-    sizings = {
-        name: one.model_copy(update={"rejections": ()}) for name, one in plan.sizings.items()
-    }
+    sizings = {name: changed(one, rejections=()) for name, one in plan.sizings.items()}
     return without(plan, sizings=sizings)
 
 
@@ -90,11 +93,6 @@ def drawn(document):
     return without_sources(markdown.render(document))
 
 
-@pytest.fixture(scope="module")
-def justification(variant):
-    return markdown.render(justification_document(*variant))
-
-
 def sections(drawn):
     """Text by number or letter of the section."""
     parts = re.split(r"^## (\w+)\. (.*)$", drawn, flags=re.MULTILINE)
@@ -127,7 +125,7 @@ def test_every_section_that_is_named_tells_of_what_it_is_named_for(drawn, varian
 
 
 def others(plan, beside, compared):
-    yield markdown.render(plan_document(plan, FULL))
+    yield plan_page(plan)
     yield markdown.render(plan_document(plan, SCREEN))
     yield markdown.render(alternatives_document(beside.alternatives))
     yield markdown.render(sensitivity_document(beside.sensitivity))
@@ -162,8 +160,8 @@ def test_other_documents_point_at_what_they_hold(plan, beside, compared):
 
 def test_what_decided_another_job_stands_above(plan):
     tuned = next(job for job in plan.jobs if job.name == "claims-tune")
-    twin = tuned.model_copy(update={"name": "twin"})
-    told = markdown.render(justification_document(without(plan, jobs=(*plan.jobs, twin))))
+    twin = changed(tuned, name="twin")
+    told = justification(without(plan, jobs=(*plan.jobs, twin)))
     appendix = sections(told)["A"].replace("\\", "")
     ((way, job),) = re.findall(r"What decided on (.*) is as for (.*) above\.", appendix)
     above = appendix.partition("### twin\n")[0].partition(f"### {job}\n")[2]

@@ -1,7 +1,5 @@
 """How GPUs that jobs share, in time and in parts, are shown."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -10,11 +8,11 @@ from planner.planning.explain import explain_job
 from planner.planning.plan import GpuPart, NodeUse, Occupant, PartitionSaving
 from planner.reporting.document import Gantt, Heading, Paragraph, Table, in_words
 from planner.reporting.format import visible
-from planner.reporting.plan import SCREEN, plan_document
-from planner.reporting.sections.explain import explanation_document
-from planner.reporting.sections.jobs import parts_held
 from planner.reporting.sections.placement import schedule_section, shared_section
+from planner.reporting.sections.sizing import explanation_document, parts_held
 from planner.reporting.terminal import TerminalOptions, render
+from tests.report.pages import screen
+from tests.stated import changed
 
 HERE, THERE = "xe9680-h100/dc-east/01", "xe9680-h100/dc-east/02"
 
@@ -51,11 +49,10 @@ def sharing(plan):
         NodeUse(node=THERE, occupants=PARTS),
     )
     jobs = tuple(
-        job.model_copy(update={"units": (2, 1, 1)}) if job.name == "claims-tune" else job
-        for job in plan.jobs
+        changed(job, units=(2, 1, 1)) if job.name == "claims-tune" else job for job in plan.jobs
     )
     placements = (first, *plan.placements[1:])
-    return plan.model_copy(update={"placements": placements, "jobs": jobs})
+    return changed(plan, placements=placements, jobs=jobs)
 
 
 def only(kind, blocks):
@@ -81,11 +78,11 @@ def test_each_run_has_its_weeks_and_its_hours_under_its_node(sharing):
 
 def test_runs_that_end_within_four_weeks_are_drawn_by_day(sharing):
     runs = tuple(
-        one.model_copy(update={"hours": hours})
+        changed(one, hours=hours)
         for one, hours in zip(RUNS, ((0, 40), (40, 110), (100, 114)), strict=True)
     )
     placements = ((NodeUse(node=HERE, occupants=runs),), *sharing.placements[1:])
-    plan = sharing.model_copy(update={"placements": placements})
+    plan = changed(sharing, placements=placements)
     assert "A cell is a day" in only(Gantt, schedule_section(plan, 40)).says
     assert bars(plan) == [(1, 2), (2, 5), (5, 5)]
 
@@ -97,7 +94,7 @@ def test_runs_of_a_job_that_follow_each_other_are_one_line(sharing):
     )
     later = holds("claims-tune", 1, (0,), hours=(50, 52), replica=21)
     placements = ((NodeUse(node=HERE, occupants=(*runs, later)),), *sharing.placements[1:])
-    plan = sharing.model_copy(update={"placements": placements})
+    plan = changed(sharing, placements=placements)
     assert only(Table, in_words(schedule_section(plan, 40))).rows == (
         (HERE, "0", "claims-tune, 20 runs", "1 Jan 00:00 – 2 Jan 16:00, 2 h each"),
         (HERE, "0", "claims-tune 1/21", "3 Jan 02:00 – 3 Jan 04:00"),
@@ -126,20 +123,17 @@ def test_what_is_held_of_each_gpu_is_told_by_its_number():
 
 def test_an_explanation_says_from_when_to_when_and_how_many_places_it_leaves_out(sharing):
     def with_runs(occupants):
-        runs = tuple(one.model_copy(update={"way": "h200-141gb-sxm"}) for one in occupants)
-        use = sharing.placements[0][0].model_copy(update={"occupants": runs})
+        runs = tuple(changed(one, way="h200-141gb-sxm") for one in occupants)
+        use = changed(sharing.placements[0][0], occupants=runs)
         placements = ((use,), *sharing.placements[1:])
-        plan = sharing.model_copy(update={"placements": placements})
+        plan = changed(sharing, placements=placements)
         return render(explanation_document(explain_job(plan, "claims-tune")), TerminalOptions(160))
 
     text = with_runs(RUNS[1:])
     assert "0, 1 5 Feb 00:00 – 1 Apr 00:00" in text
     assert "2 12 Feb 02:00 – 12 Feb 16:00" in text
     assert "more place" not in text
-    many = [
-        RUNS[1].model_copy(update={"unit": unit, "hours": (unit, unit + 1)})
-        for unit in range(1, 16)
-    ]
+    many = [changed(RUNS[1], unit=unit, hours=(unit, unit + 1)) for unit in range(1, 16)]
     assert "more place" in with_runs(many)
 
 
@@ -154,7 +148,7 @@ def test_an_explanation_says_from_when_to_when_and_how_many_places_it_leaves_out
 )
 def test_what_parts_save_is_told_with_how_well_it_is_proved(sharing, outcome, cents, told):
     saving = PartitionSaving(outcome=outcome, cents=cents)
-    *_, last = shared_section(sharing.model_copy(update={"partition_saving": saving}), 40)
+    *_, last = shared_section(changed(sharing, partition_saving=saving), 40)
     assert isinstance(last, Paragraph)
     assert told in last.text
 
@@ -162,11 +156,11 @@ def test_what_parts_save_is_told_with_how_well_it_is_proved(sharing, outcome, ce
 def test_a_plan_without_either_has_no_such_section(plan):
     assert not list(schedule_section(plan, 40))
     assert not list(shared_section(plan, 40))
-    assert "Peak" not in render(plan_document(plan, SCREEN), TerminalOptions(120))
+    assert "Peak" not in screen(plan, 120)
 
 
 def test_the_plan_marks_shared_gpus_and_tells_their_peak(sharing):
-    text = render(plan_document(sharing, SCREEN), TerminalOptions(120))
+    text = screen(sharing, 120)
     assert re.search(r"\[\+\+\+\w··\+\w\]", text)
     assert "+=shared by jobs" in text
     assert "Peak the GPUs held at its fullest hour" in " ".join(text.split())

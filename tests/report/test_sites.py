@@ -4,13 +4,12 @@ import pytest
 
 from planner.planning.plan import BreakEven, CurrentPlacement, Move, ProvedStep, SiteUse
 from planner.reporting import markdown
-from planner.reporting.documents import justification_document
-from planner.reporting.plan import FULL, plan_document
-from planner.reporting.sections.explain import shortage_section
+from planner.reporting.sections.capacity import sites_section
+from planner.reporting.sections.jobs import shortage_section
 from planner.reporting.sections.placement import moves_section
-from planner.reporting.sections.sites import sites_section
 from planner.reporting.traced import TracedPlan
-from tests.report.conftest import changed
+from tests.report.pages import justification, plan_page
+from tests.stated import changed
 
 
 @pytest.fixture
@@ -67,14 +66,14 @@ def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan
     assert told.format("xe9680-h100 and xe9680-h200") in shown(guessed, hall)
     assert "Estimated" not in shown(estimated(plan, {}), hall)
 
-    document = markdown.render(justification_document(guessed))
+    document = justification(guessed)
     assert (
         "nameplate of xe9680-h100 and xe9680-h200; mean draw of xe9680-h100 and xe9680-h200"
     ) in document
 
 
 def test_a_site_says_what_is_taken_of_what_it_allows_by_run_of_quarters(plan, hall):
-    text = markdown.render(plan_document(changed(plan, sites=(hall,)), FULL))
+    text = plan_page(changed(plan, sites=(hall,)))
     assert "| dc-east | 2027Q1 | 30.6 | 45 | 18 | 40 | 3 | 1 | 2 |" in text
     assert "|  | 2027Q2 | 40.8 | 45 | 24 | 40 | 4 | 2 | 2 |" in text
     assert "|  | 2027Q3 | 40.8 | 60 | 24 | 40 | 4 | 2 | 2 |" in text
@@ -104,7 +103,7 @@ def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
 def test_facilities_read_of_the_rack_units_that_racks_have(plan, hall, limit, racks, allowed):
     stated = {} if limit is None else {"rack_units": (limit,) * 3}
     site = changed(hall, allowed={"power_w": hall.allowed["power_w"]} | stated, racks=racks)
-    text = markdown.render(justification_document(changed(plan, sites=(site,))))
+    text = justification(changed(plan, sites=(site,)))
     assert f"| dc-east | 2027Q1 | 30.6 | 30.6 | 45 | 18 | 18 | {allowed} |" in text
 
 
@@ -117,13 +116,13 @@ def test_racks_say_what_they_hold_and_when(plan, hall):
 
 def test_each_rack_has_its_peak_where_every_node_stands_in_one(plan, hall):
     with_racks = changed(racked(plan, fourth=(2, 2)), sites=(hall,))
-    text = markdown.render(justification_document(with_racks))
+    text = justification(with_racks)
     assert "| dc-east 1 | xe9680-h100/dc-east/01–03 (×3) | 30.6 | 2027Q1 |" in text
     assert "| dc-east 2 | xe9680-h200/dc-east/01 (2027Q2–Q3) | 10.2 | 2027Q2 |" in text
     walking = changed(racked(plan), sites=(hall,))
-    assert "| ? | ? |" in markdown.render(justification_document(walking))
+    assert "| ? | ? |" in justification(walking)
     none = changed(plan, sites=(changed(hall, racks=None),))
-    text = markdown.render(justification_document(none))
+    text = justification(none)
     assert "Peak kW" not in text
     assert "| – | – |" in text
 
@@ -140,11 +139,9 @@ def test_a_purchase_that_no_use_pays_for_says_so(plan):
         hours=2400,
         quarter_hours=2190,
     )
-    text = markdown.render(justification_document(changed(plan, break_evens=(even,))))
+    text = justification(changed(plan, break_evens=(even,)))
     assert "renting is cheaper at any use" in text
-    text = markdown.render(
-        justification_document(changed(plan, break_evens=(changed(even, hours=2000),)))
-    )
+    text = justification(changed(plan, break_evens=(changed(even, hours=2000),)))
     assert "renting is cheaper at any use" not in text
     assert "| 2,000 | 91.3 % |" in text
 
@@ -153,13 +150,13 @@ def test_what_is_still_to_be_paid_after_the_horizon_is_said(plan):
     first, *others = plan.acquisitions
     owed = changed(plan, acquisitions=(changed(first, committed_cents=12_345_00), *others))
     words = "- Still to be paid for reservations after the horizon, in no cost of this plan, USD:"
-    drawn = markdown.render(justification_document(owed))
+    drawn = justification(owed)
     ask, *_, buyer = drawn.split("\n## ")[1:14]
     assert f"{words} 12,345\n" in ask
     cents = sum(line.total_cents for line in plan.acquisitions) + 12_345_00
     told = f"- Estimated value, whole terms of reservations counted, USD: {cents / 100:,.0f}\n"
     assert told in buyer
-    assert words not in markdown.render(justification_document(plan))
+    assert words not in justification(plan)
 
 
 def moved(unit, *, leaves):

@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 
 from planner.planning.explain import explain_job
-from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.jobs import jobs_section
+from planner.reporting.sections.sizing import explanation_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan
-from planner.sizing.candidate import DerivationStep, Quantity
-from planner.sizing.memory import Memory, MemoryPart
-from tests.report.conftest import changed, sizing_page
+from planner.sizing import DerivationStep, Quantity
+from planner.sizing.candidate import Memory, MemoryPart
+from tests.report.conftest import sizing_page
+from tests.stated import changed
 
 SERVING, JOB = "support|assistant <b>`x`", "claims-tune"
 MEMORY = Memory(

@@ -1,18 +1,13 @@
 """The section on teams: who holds, delivers and pays what, and quotas in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.planning.plan import Chargeback, QuotaUse, TeamUse
-from planner.reporting import markdown
 from planner.reporting.document import Bullets, Paragraph, Table, cell_text
-from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.plan import SCREEN, plan_document
 from planner.reporting.sections.cost import teams_section
-from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan
-from tests.report.conftest import changed
+from tests.report.pages import justification, quarterly, screen
+from tests.stated import changed
 
 RED = TeamUse(
     team="red",
@@ -45,8 +40,8 @@ CHARGEBACK = Chargeback(
 @pytest.fixture
 def section(plan):
     def blocks(**changes):
-        charged = CHARGEBACK.model_copy(update=changes)
-        return tuple(teams_section(TracedPlan(plan.model_copy(update={"chargeback": charged}))))
+        charged = changed(CHARGEBACK, **changes)
+        return tuple(teams_section(TracedPlan(changed(plan, chargeback=charged))))
 
     return blocks
 
@@ -67,19 +62,19 @@ def test_each_team_has_its_row_idle_gpus_theirs_and_the_sum_is_the_cost_of_all(s
 
 def test_each_document_charges_delivered_hours_too_where_all_are_known(plan):
     known = changed(plan, chargeback=changed(CHARGEBACK, teams=(RED,)))
-    drawn = markdown.render(justification_document(known))
+    drawn = justification(known)
     assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in drawn
     assert "| **Sum** |  | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
     assert "- Net present cost of each GPU-hour that jobs deliver, USD: " in drawn
     every = sum(sum(pool.gpu_hours_used) for pool in plan.pools)
     alike = changed(RED, delivered_gpu_hours=every)
     once = changed(plan, chargeback=changed(CHARGEBACK, teams=(alike,)))
-    assert "GPU-hour that jobs deliver" not in markdown.render(justification_document(once))
+    assert "GPU-hour that jobs deliver" not in justification(once)
     assert "- Charged to teams, of the net present cost: 97.2 %\n" in drawn
     assert "- red: 8 of 8 (2027Q1–Q2), 12 of 16 (2027Q3)\n" in drawn
-    quarterly = markdown.render(quarterly_document(known))
-    assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in quarterly
-    drawn = markdown.render(justification_document(changed(plan, chargeback=CHARGEBACK)))
+    by_quarter = quarterly(known)
+    assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in by_quarter
+    drawn = justification(changed(plan, chargeback=CHARGEBACK))
     assert "| no team | 0–1 | 4,380 | – | 1,000 | 0.23 | – |" in drawn
     assert "GPU-hour that jobs deliver" not in drawn
 
@@ -94,16 +89,14 @@ def test_quotas_are_told_by_runs_of_alike_quarters(section):
 
 def test_quotas_of_teams_with_runs_are_told_by_their_fullest_hour(plan):
     def said(plan):
-        blocks = tuple(
-            teams_section(TracedPlan(plan.model_copy(update={"chargeback": CHARGEBACK})))
-        )
+        blocks = tuple(teams_section(TracedPlan(changed(plan, chargeback=CHARGEBACK))))
         return [block.text for block in blocks if isinstance(block, Paragraph)][-1]
 
     assert said(plan) == "Quotas, as GPUs held of GPUs allowed:"
     (first, *others), *later = plan.placements
-    run = first.occupants[0].model_copy(update={"hours": (0, 600)})
-    first = first.model_copy(update={"occupants": (run, *first.occupants[1:])})
-    runs = plan.model_copy(update={"placements": ((first, *others), *later)})
+    run = changed(first.occupants[0], hours=(0, 600))
+    first = changed(first, occupants=(run, *first.occupants[1:]))
+    runs = changed(plan, placements=((first, *others), *later))
     assert said(runs) == "Quotas, as GPUs held, at their fullest hour, of GPUs allowed:"
 
 
@@ -116,5 +109,5 @@ def test_who_pays_for_idle_gpus_is_said_and_without_quotas_none_are_told(section
 
 def test_the_section_stands_in_a_plan_with_teams(plan):
     with_teams = changed(plan, chargeback=CHARGEBACK)
-    assert "── Teams" in render(plan_document(with_teams, SCREEN), TerminalOptions(60))
-    assert "Teams" not in render(plan_document(plan, SCREEN), TerminalOptions(60))
+    assert "── Teams" in screen(with_teams, 60)
+    assert "Teams" not in screen(plan, 60)

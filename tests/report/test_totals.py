@@ -8,10 +8,12 @@ import pytest
 from openpyxl import load_workbook
 
 import planner
-from planner.reporting import excel, markdown
+from planner.reporting import excel
 from planner.reporting.document import Figure, Fold, Table, cell_text
 from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.sections.options import cheaper_text, is_cheaper
+from tests.report.pages import justification, quarterly
+from tests.stated import changed
 
 ADDED_ANEW = ("rate", "share", "per_cent", "points", "margin")
 """Styles of figures of which a sum is no sum: prices of a unit, and shares."""
@@ -117,7 +119,7 @@ def test_every_live_sum_of_the_workbook_comes_to_what_it_shows(priced):
 
 def test_units_on_an_api_are_asked_for_and_its_illustrative_price_is_named():
     plan = planner.plan(BY_THE_TOKEN)._plan
-    drawn = markdown.render(justification_document(plan))
+    drawn = justification(plan)
     assert re.search(r"\| rare \| serving of [^|]* \| 1 \| 1 \|\n", drawn)
     assert "hosted are illustrative, not quotes" in drawn.partition("## 2.")[0]
 
@@ -125,28 +127,27 @@ def test_units_on_an_api_are_asked_for_and_its_illustrative_price_is_named():
 def test_a_pool_is_full_where_only_its_spare_nodes_are_free(plan):
     (first, *others), after = plan.pools, plan.quarters[-1]
     each = next(one.gpus for one in plan.node_types if one.node_type == first.node_type)
-    kept = first.model_copy(
-        update={
-            "nodes_spare": tuple(1 for _ in plan.quarters),
-            "gpus_used": tuple(gpus - each for gpus in first.gpus),
-        }
+    kept = changed(
+        first,
+        nodes_spare=tuple(1 for _ in plan.quarters),
+        gpus_used=tuple(gpus - each for gpus in first.gpus),
     )
-    drawn = markdown.render(quarterly_document(plan.model_copy(update={"pools": (kept, *others)})))
+    drawn = quarterly(changed(plan, pools=(kept, *others)))
     told = f"{first.node_type} @ {first.site}: no GPU beside its spare nodes is free all quarter"
     assert f"{told} in {plan.quarters[0]}–{after[-2:]}; jobs hold at least " in drawn
-    assert f"{told} " not in markdown.render(quarterly_document(plan))
+    assert f"{told} " not in quarterly(plan)
     assert "Used the least: " in drawn
 
 
 def test_an_option_that_keeps_more_for_as_much_is_warned_of(beside):
     found = beside.alternatives
-    fewer = found.others[0].figures.model_copy(
-        update={"cost_cents": found.cheapest.cost_cents, "short": (), "dropped": ()}
+    fewer = changed(
+        found.others[0].figures, cost_cents=found.cheapest.cost_cents, short=(), dropped=()
     )
-    more = found.cheapest.model_copy(
-        update={"short": ("chat",), "dropped": ("chat",), "short_by_priority": ((50, 1, 0),)}
+    more = changed(
+        found.cheapest, short=("chat",), dropped=("chat",), short_by_priority=((50, 1, 0),)
     )
-    one = found.others[0].model_copy(update={"figures": fewer})
+    one = changed(found.others[0], figures=fewer)
     assert is_cheaper(fewer, more)
     assert not is_cheaper(more, fewer)
     assert not is_cheaper(fewer, fewer)

@@ -1,7 +1,5 @@
 """Formulas: exact arithmetic, readable sums, and nothing a stranger can abuse."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Rules as data: what a rule file may say, and what is noticed before anything is planned."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any

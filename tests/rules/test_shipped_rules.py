@@ -1,7 +1,5 @@
 """The rules that ship: sourced, exampled, correct, and documented."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -14,7 +12,8 @@ from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.job import Adapters, Fixed, Serve, Tune
 from planner.inputs.scenario.load import Latency, Load
 from planner.inputs.settled import Settings
-from planner.sizing.selftest import run_examples
+from planner.sizing.engine import run_examples
+from tests.stated import changed
 
 ROOT = Path(__file__).parents[2]
 BOOK, FILES = load_rules(())
@@ -82,8 +81,8 @@ def test_the_contradictions_of_the_sources_are_on_record():
 
 def test_a_wrong_example_is_noticed():
     rule = BOOK.rules["serving/plain"]
-    wrong = rule.examples[0].model_copy(update={"expect": rule.examples[1].expect})
-    broken = rule.model_copy(update={"examples": (wrong,)})
+    wrong = changed(rule.examples[0], expect=rule.examples[1].expect)
+    broken = changed(rule, examples=(wrong,))
     failed = [r for r in run_examples(RuleBook.of([*BOOK.rules.values(), broken])) if not r.passed]
     assert [result.rule for result in failed] == ["serving/plain"]
     assert failed[0].message == "expected 84, got 168"
@@ -91,8 +90,8 @@ def test_a_wrong_example_is_noticed():
 
 def test_a_rule_that_does_not_speak_in_its_own_example_fails():
     rule = BOOK.rules["serving/plain"]
-    elsewhere = rule.examples[0].model_copy(update={"given": {"kind": "tune"}})
-    broken = rule.model_copy(update={"examples": (elsewhere,)})
+    elsewhere = changed(rule.examples[0], given={"kind": "tune"})
+    broken = changed(rule, examples=(elsewhere,))
     failed = [r for r in run_examples(RuleBook.of([*BOOK.rules.values(), broken])) if not r.passed]
     assert failed[0].message == "expected 168, got nothing"
 

@@ -1,22 +1,16 @@
 """The shipped scenarios, read and planned once for all tests of this folder."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
-from planner.sizing import Sizer
+from planner.planning.plan import Plan
+from planner.sizing import SizedJob, Sizer
 from planner.sizing.sizers import size_portfolio
 from tests.stated import load_inputs
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan
-    from planner.sizing import SizedJob
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,24 +1,19 @@
 """Nodes by the hour and by the week, from the scenario file to the checked plan and its report."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import planner
 from planner.errors import CheckError, InfeasibleError, InputError
+from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
 from planner.planning.verify import check
-from planner.reporting.markdown import render
-from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
-from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan
+from tests.report.pages import told
+from tests.stated import asked, changed
 
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
 RENT = {"node_type": "xe9680-h100", "kind": "rent", "price_usd_per_gpu_hour": 4, "quote": "b"}
@@ -56,10 +51,6 @@ def taken(plan: Plan) -> list[tuple[str, str, int]]:
 
 def usd(plan: Plan) -> float:
     return plan.proof.cost_cents / 100
-
-
-def told(plan: Plan) -> str:
-    return " ".join(render(plan_document(plan, FULL)).split())
 
 
 def test_one_run_pays_for_its_node_while_it_runs():
@@ -225,9 +216,9 @@ def test_no_run_takes_several_nodes_without_a_fabric():
 def test_the_check_notices_a_run_whose_nodes_are_not_there_together():
     inputs = read({"cloud": HOURLY}, {"wide": {**WIDE, "run": {"hours": 10}}})
     plan = make_plan(inputs)
-    nodes = (plan.nodes[0], plan.nodes[1].model_copy(update={"hours": (5, 15)}))
+    nodes = (plan.nodes[0], changed(plan.nodes[1], hours=(5, 15)))
     with pytest.raises(CheckError) as told:
-        check(inputs, Sizers().portfolio(inputs), plan.model_copy(update={"nodes": nodes}))
+        check(inputs, Sizers().portfolio(inputs), changed(plan, nodes=nodes))
     assert "in hours in which that is not there" in " ".join(told.value.violations)
 
 
@@ -290,9 +281,9 @@ def test_a_quota_counts_what_is_had_by_the_hour():
 def test_the_check_notices_hours_that_are_not_paid(changes, message):
     inputs = read({"cloud": HOURLY}, {"one": run(10)})
     plan = make_plan(inputs)
-    node = plan.nodes[0].model_copy(update=changes)
+    node = changed(plan.nodes[0], **changes)
     with pytest.raises(CheckError) as told:
-        check(inputs, Sizers().portfolio(inputs), plan.model_copy(update={"nodes": (node,)}))
+        check(inputs, Sizers().portfolio(inputs), changed(plan, nodes=(node,)))
     assert message in " ".join(told.value.violations)
 
 

@@ -1,19 +1,14 @@
 """What the documents show and promise is what the program does."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from click.testing import CliRunner
 
 from planner.cli.app import planner
 from planner.costs import node_costs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LEFT_OUT = "[...]"
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "docs/decisions", "docs/examples")

@@ -1,24 +1,19 @@
 """The examples in docs/examples are what the commands of `make examples` write today."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
 import shutil
 import zipfile
+from collections.abc import Iterator
 from contextlib import chdir
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from planner.cli.app import planner
 from planner.packing.solvers.solver import solver_version
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FOLDER = "$(EXAMPLE)"
 SOLVED = ("plan", "alternatives", "sensitivity")

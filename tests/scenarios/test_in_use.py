@@ -1,17 +1,12 @@
 """A cluster in use that no longer fits: who gives way stops, the others stay or move."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from planner.errors import CheckError
 from planner.planning.make import make_plan
 from planner.planning.verify import verify
-from planner.reporting.markdown import render
-from planner.reporting.plan import FULL, plan_document
-from tests.stated import asked, edited
+from tests.report.pages import told
+from tests.stated import asked, changed, edited
 
 SCENARIO = """
 format: 1
@@ -27,10 +22,6 @@ running:
   - {job: care, node: xe9680-h100/main/01}
   - {job: lab, node: xe9680-h100/main/02}
 """
-
-
-def told(plan: Any) -> str:
-    return " ".join(render(plan_document(plan, FULL)).split())
 
 
 def test_who_gives_way_stops_and_its_node_takes_the_more_important():
@@ -61,6 +52,6 @@ def test_the_check_counts_what_stops():
     inputs = asked(SCENARIO)
     plan = make_plan(inputs)
     assert plan.current is not None
-    hidden = plan.current.model_copy(update={"stopped": 0})
+    hidden = changed(plan.current, stopped=0)
     with pytest.raises(CheckError, match="stopped"):
-        verify(inputs, plan.model_copy(update={"current": hidden}))
+        verify(inputs, changed(plan, current=hidden))

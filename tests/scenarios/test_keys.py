@@ -1,10 +1,9 @@
 """docs/scenario.md: its tables of keys are what the models know of them."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -14,9 +13,6 @@ from planner.inputs.load import load_rules
 from planner.inputs.scenario.scenario import ScenarioFile, Variations
 from planner.inputs.scenario.schema import scenario_schema
 from tests.stated import load_inputs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _BLOCK = re.compile(r"<!-- keys of (.*?) -->\n.*?<!-- end -->\n", re.DOTALL)
 _TOP = "a scenario"

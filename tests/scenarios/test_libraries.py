@@ -1,7 +1,5 @@
 """What the planner imports is declared, and what is declared is imported and explained."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

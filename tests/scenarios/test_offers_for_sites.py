@@ -1,23 +1,19 @@
 """One offer for several sites: one maximum, one ladder of prices, nodes at each site."""
 
-from __future__ import annotations
-
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import CheckError, InfeasibleError
+from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
 from planner.planning.verify import check
 from planner.reporting.sections.purchases import orders_for_several_sites
 from planner.sizing.sizers import Sizers
 from tests.scenarios.test_procurement import BUY, RENT, with_item
 from tests.scenarios.test_procurement import read as procurement
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan
 
 BOTH = ["madrid", "berlin"]
 BREAKS = [{"from_nodes": 2, "price_usd": 250_000}]

@@ -1,7 +1,5 @@
 """A public name of a class means one thing in all of the planner; a mutation has one place."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from pathlib import Path

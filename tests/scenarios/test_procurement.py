@@ -1,25 +1,20 @@
 """Procurement and money from the scenario file to the checked plan: each alone changes the plan."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import CheckError, InfeasibleError
+from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
 from planner.planning.verify import check
-from planner.reporting.markdown import render
-from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.purchases import ask_sentence
+from planner.sizing import SizedJob
 from planner.sizing.sizers import Sizers
-from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan
-    from planner.sizing import SizedJob
+from tests.report.pages import told
+from tests.stated import asked, changed
 
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
@@ -55,10 +50,6 @@ def taken(plan: Plan) -> list[tuple[str, str, int]]:
 
 def line(plan: Plan, name: str) -> tuple[int, ...]:
     return next(cost.cents for cost in plan.costs if cost.name == name)
-
-
-def told(plan: Plan) -> str:
-    return " ".join(render(plan_document(plan, FULL)).split())
 
 
 def test_an_offer_is_taken_only_in_the_quarters_in_which_it_is_available():
@@ -362,7 +353,7 @@ def everything() -> Inputs:
 
 def with_item(plan: Plan, field: str, index: int, **changes: Any) -> Plan:
     items = list(getattr(plan, field))
-    items[index] = items[index].model_copy(update=changes)
+    items[index] = changed(items[index], **changes)
     return plan.model_copy(update={field: tuple(items)})
 
 
@@ -420,7 +411,7 @@ def broken(plan: Plan) -> dict[str, tuple[Plan, str]]:
             "spending of 2027Q1: (budget, spent)",
         ),
         "a budget is left out": (
-            plan.model_copy(update={"budgets": plan.budgets[1:]}),
+            changed(plan, budgets=plan.budgets[1:]),
             "the list of budgets",
         ),
         "a break-even is flattering": (
@@ -440,9 +431,9 @@ def whole() -> tuple[Inputs, tuple[SizedJob, ...], Plan]:
 def test_the_independent_check_notices(whole):
     inputs, jobs, plan = whole
     check(inputs, jobs, plan)
-    for case, (changed, words) in broken(plan).items():
+    for case, (other, words) in broken(plan).items():
         with pytest.raises(CheckError) as caught:
-            check(inputs, jobs, changed)
+            check(inputs, jobs, other)
         assert any(words in violation for violation in caught.value.violations), case
 
 
@@ -450,8 +441,8 @@ def test_the_independent_check_notices_an_exceeded_budget(whole):
     """The same plan against a budget that is a cent smaller."""
     inputs, jobs, plan = whole
     spent = plan.budgets[0].spent_cents
-    tight = inputs.scenario.budget.model_copy(update={"capex_usd": Decimal(spent - 1) / 100})
-    scenario = inputs.scenario.model_copy(update={"budget": tight})
-    changed = inputs.model_copy(update={"scenario": scenario})
+    tight = changed(inputs.scenario.budget, capex_usd=Decimal(spent - 1) / 100)
+    scenario = changed(inputs.scenario, budget=tight)
+    other = changed(inputs, scenario=scenario)
     with pytest.raises(CheckError, match="capex in total is"):
-        check(changed, jobs, plan)
+        check(other, jobs, plan)

@@ -1,20 +1,16 @@
 """A quota counts a part of a GPU by its share of the memory, or as a whole GPU."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import CheckError, InfeasibleError
+from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
+from planner.planning.plan import QuotaUse
 from planner.planning.verify import check
 from planner.sizing.sizers import Sizers
-from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import QuotaUse
+from tests.stated import asked, changed
 
 CHAT = {"team": "care", "serve": {"model": "qwen3-0.6b", "context": 2048, "concurrency": 1}}
 
@@ -74,10 +70,8 @@ def test_the_check_counts_anew_from_the_placements():
     plan = make_plan(inputs)
     assert plan.chargeback is not None
     team = plan.chargeback.teams[0]
-    half = team.quotas[0].model_copy(update={"gpus": (0.5, 0.5)})
-    charged = plan.chargeback.model_copy(
-        update={"teams": (team.model_copy(update={"quotas": (half,)}),)}
-    )
+    half = changed(team.quotas[0], gpus=(0.5, 0.5))
+    charged = changed(plan.chargeback, teams=(changed(team, quotas=(half,)),))
     jobs = Sizers().portfolio(inputs)
     with pytest.raises(CheckError, match="quotas and their use"):
-        check(inputs, jobs, plan.model_copy(update={"chargeback": charged}))
+        check(inputs, jobs, changed(plan, chargeback=charged))

@@ -5,11 +5,9 @@ import json
 import pytest
 
 from planner.planning.store import dumps
-from planner.reporting import markdown
 from planner.reporting.documents import justification_document
-from planner.reporting.html.render import render
-from planner.reporting.plan import FULL, plan_document
-from tests.report.pages import Page
+from planner.reporting.html import render
+from tests.report.pages import Page, justification, plan_page
 from tests.report.sums import again
 
 MAILABLE = 1_000_000
@@ -45,8 +43,8 @@ def test_every_figure_of_it_comes_out_again_from_plan_json(written):
 def test_the_facility_of_the_data_centre_stands_beside_its_limits(planned):
     """Two halls: what their nodes take of power, height and racks, and what is left."""
     plan = planned("data-centre")
-    page = markdown.render(plan_document(plan, FULL))
-    justification = markdown.render(justification_document(plan))
+    page = plan_page(plan)
+    drawn = justification(plan)
     for site in plan.sites:
         for place, taken in enumerate(site.taken["power_w"]):
             assert f"| {taken / 1000:g} | {site.allowed['power_w'][place] / 1000:g} |" in page
@@ -54,5 +52,5 @@ def test_the_facility_of_the_data_centre_stands_beside_its_limits(planned):
             assert taken <= site.allowed["power_w"][place]
         limit_kw = site.power_per_rack_w / 1000
         assert f"{site.racks} racks of {site.units_per_rack} U and {limit_kw:g} kW" in page
-        assert f"| {site.site} 1 | xe9680-a100/{site.site}/01" in justification
-    assert "| capital | 2027Q" in justification
+        assert f"| {site.site} 1 | xe9680-a100/{site.site}/01" in drawn
+    assert "| capital | 2027Q" in drawn

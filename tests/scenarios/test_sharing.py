@@ -1,17 +1,13 @@
 """GPUs shared in time and in parts, from the scenario file to the checked plan."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
 from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.planning.plan import Plan
 
 LONG = {
     "model": "llama-3.1-8b",

@@ -8,7 +8,7 @@ from planner.inputs.checks.sites import cooled_by
 from planner.inputs.load import load_catalog
 from planner.inputs.scenario.site import SITE_LIMITS
 from planner.planning.make import make_plan
-from tests.stated import asked
+from tests.stated import asked, changed
 
 SHIPPED = sorted(path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 MODELINE = "# yaml-language-server: $schema=../docs/schema/scenario.schema.json"
@@ -101,12 +101,12 @@ def test_what_a_data_centre_respects_binds_in_its_scenario(planned):
 def test_a_limit_of_the_data_centre_makes_its_plan_dearer(inputs, planned, limit):
     given = inputs("data-centre")
     scenario = given.scenario
-    frankfurt = scenario.sites["frankfurt"].model_copy(update={"power_kw": None})
+    frankfurt = changed(scenario.sites["frankfurt"], power_kw=None)
     lifted = {
         "power of one hall": {"sites": {**scenario.sites, "frankfurt": frankfurt}},
         "budgets": {"budget": type(scenario.budget)()},
     }
-    free = given.model_copy(update={"scenario": scenario.model_copy(update=lifted[limit])})
+    free = changed(given, scenario=scenario.model_copy(update=lifted[limit]))
     without = make_plan(free, price_choices=False)
     assert without.proof.status == "proved"
     assert without.proof.cost_cents < planned("data-centre").proof.cost_cents

@@ -1,7 +1,5 @@
 """A number of GPUs that a job states is planned as it stands, or it is said why not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

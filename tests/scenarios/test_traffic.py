@@ -1,7 +1,5 @@
 """Serving jobs by traffic and latency, from the scenario to the plan, its sums and what-if."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 
@@ -10,8 +8,8 @@ from planner import CheckError, InfeasibleError
 from planner.inputs.load import Question
 from planner.planning.store import loads
 from planner.planning.verify import verify
-from planner.reporting import markdown
-from planner.reporting.plan import FULL, plan_document
+from tests.report.pages import plan_page
+from tests.stated import changed
 
 LOAD = {
     "requests_per_second": {"2027Q1": 4, "2027Q3": 12},
@@ -47,7 +45,7 @@ def made():
 
 @pytest.fixture(scope="module")
 def document(made):
-    return markdown.render(plan_document(made, FULL))
+    return plan_page(made)
 
 
 def chosen(plan):
@@ -89,7 +87,7 @@ def test_the_check_works_tokens_and_cost_out_again(made, change, said, tmp_path)
     file = tmp_path / "endpoint.yaml"
     file.write_text(yaml.safe_dump(scenario()), encoding="utf-8")
     (use,) = made.endpoints
-    wrong = made.model_copy(update={"endpoints": (use.model_copy(update=change),)})
+    wrong = changed(made, endpoints=(changed(use, **change),))
     with pytest.raises(CheckError, match=said):
         verify(Question(file).inputs(), wrong)
 
@@ -135,7 +133,7 @@ def test_the_best_of_the_widths_that_a_job_lists_is_taken():
     }
     chosen = planner.plan(scenario(bits=[8, 16], kv_bits=[16, 8]))
     assert chosen.cost_usd == min(alone.values()) < alone[16, 16]
-    text = markdown.render(plan_document(loads(chosen.to_json(), "plan.json"), FULL))
+    text = plan_page(loads(chosen.to_json(), "plan.json"))
     assert "× h100-80gb-sxm at 8 bit" in text
     (sizing,) = loads(chosen.to_json(), "plan.json").sizings.values()
     assert sizing.summary.startswith("serving of llama-3.1-70b at 16 or 8 bit")

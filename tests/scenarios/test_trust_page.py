@@ -1,7 +1,5 @@
 """docs/verification.md and tests/broken/README.md name only tests and files that there are."""
 
-from __future__ import annotations
-
 import re
 
 TEST = re.compile(r"`(test_\w+)`")

@@ -1,7 +1,5 @@
 """The tutorial, followed step by step: its files are written, its commands run."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

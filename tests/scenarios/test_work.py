@@ -1,27 +1,21 @@
 """The same work comes to the same end: load and clocks change nothing but how long that takes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from benchmarks.portfolios import quarterly, runs_beside, unique
 from planner.errors import LimitError
 from planner.packing import work
+from planner.packing.problem import Problem
 from planner.packing.search import Search
 from planner.planning.make import make_plan
 from planner.planning.store import dumps
 from tests.stated import load_inputs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.packing.problem import Problem
 
 HARD = {
     "many that are unlike": (lambda: unique(400, 0), 0.5),

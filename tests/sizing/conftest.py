@@ -1,7 +1,5 @@
 """A part of the catalog with models of unknown peak, the shipped rules, and a sizer over both."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest
@@ -12,9 +10,10 @@ from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies, ResolvedScenario
 from planner.inputs.settled import Setting, Settings
 from planner.sizing import Sizer
+from planner.sizing.count import Tries
 from planner.sizing.engine import Known
 from planner.sizing.subject import gpu_facts
-from planner.sizing.tries import Tries
+from tests.stated import changed
 
 
 def model(parameters_b, layers, hidden, heads, attention="gqa", active=None):
@@ -54,13 +53,12 @@ def catalog(shipped):
     """Models whose peak nobody can tell, on some of what ships; of L4 the speed is not known."""
     slow = {"dense_tflops": DenseTflops(), "bandwidth_gb_per_s": None}
     gpus = {name: shipped.gpus[name] for name in GPUS}
-    gpus["l4-24gb"] = gpus["l4-24gb"].model_copy(update=slow)
-    return shipped.model_copy(
-        update={
-            "gpus": gpus,
-            "nodes": {name: shipped.nodes[name] for name in NODES},
-            "models": {name: Model.model_validate(shape) for name, shape in MODELS.items()},
-        }
+    gpus["l4-24gb"] = changed(gpus["l4-24gb"], **slow)
+    return changed(
+        shipped,
+        gpus=gpus,
+        nodes={name: shipped.nodes[name] for name in NODES},
+        models={name: Model.model_validate(shape) for name, shape in MODELS.items()},
     )
 
 

@@ -1,7 +1,5 @@
 """A user's runs move predictions by as much as they are many, and no further."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +16,7 @@ from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
 from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate, compare, replica_of
-from planner.sizing.memory import Memory
+from planner.sizing.candidate import Memory
 
 PREDICTED_GB = {"allocated": 20, "reserved": 30, "nvidia-smi": 100}
 """What the sizer below says of any run."""

@@ -1,7 +1,5 @@
 """Prefill and decode on engines of their own: what a replica takes, as a simulated one does."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from math import ceil

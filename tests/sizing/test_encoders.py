@@ -1,14 +1,9 @@
 """Encoders, and texts without answers: against measured batches, and what does not go with them."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
 
 import planner
 from planner.errors import InputError
-from planner.inputs.catalog.modelconfig import read_model_config
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
@@ -24,27 +19,6 @@ MEASURED = (  # NVIDIA TensorRT, demo/BERT, A100 40 GB, 16 bit: texts in a batch
     ("bert-large", 16, 384, 21.92),
     ("bert-large", 32, 384, 43.01),
     ("bert-large", 128, 384, 163.70),
-)
-PUBLISHED = (  # type, layers, keys, parameters without pooler and heads
-    ("bert", 24, {"vocab_size": 30522, "type_vocab_size": 2}, 334_092_288),
-    (
-        "xlm-roberta",
-        24,
-        {"vocab_size": 250002, "type_vocab_size": 1, "max_position_embeddings": 8194},
-        566_705_152,
-    ),
-    (
-        "modernbert",
-        28,
-        {
-            "vocab_size": 50368,
-            "intermediate_size": 2624,
-            "max_position_embeddings": 8192,
-            "local_attention": 128,
-            "global_attn_every_n_layers": 3,
-        },
-        394_781_696,
-    ),
 )
 
 
@@ -112,21 +86,3 @@ def test_what_goes_with_answers_alone_is_refused():
         planner.size({"tune": {"model": "bge-m3", "method": "full", "objective": "dpo"}})
     with pytest.raises(InputError, match="are of answers"):
         planner.size({"serve": embedding("qwen3-4b", output_percentiles={"p95": 9})})
-
-
-def test_configurations_have_the_parameters_that_are_published(tmp_path):
-    for kind, layers, changes, parameters in PUBLISHED:
-        config = {
-            "model_type": kind,
-            "hidden_size": 1024,
-            "intermediate_size": 4096,
-            "num_hidden_layers": layers,
-            "num_attention_heads": 16,
-            "max_position_embeddings": 512,
-            **changes,
-        }
-        path = tmp_path / f"{kind}.json"
-        path.write_text(json.dumps(config), encoding="utf-8")
-        _, model = read_model_config(path)
-        assert int(model.parameters_b * 10**9) == parameters
-        assert model.encoder

@@ -1,7 +1,5 @@
 """Applying rules: contradictions, gaps and fallbacks are said, never papered over."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest
@@ -11,6 +9,7 @@ from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.job import Job
 from planner.sizing.engine import Known, Reasoning
+from tests.stated import changed
 
 
 def formula(rule_id, result, text, inputs=None, **more):
@@ -95,7 +94,7 @@ def test_what_depends_on_a_closer_situation_is_derived_there():
 
 
 def test_a_users_rule_that_contradicts_a_shipped_one_is_refused(sizer, rules):
-    mine = rules.rules["serving/plain"].model_copy(update={"id": "mine/serving"})
+    mine = changed(rules.rules["serving/plain"], id="mine/serving")
     book = RuleBook.of([*rules.rules.values(), mine])
     with pytest.raises(InputError, match="mine/serving and serving/plain"):
         sizer(book=book).size(Job.model_validate({"serve": {"parameters_b": 10}}))

@@ -1,7 +1,5 @@
 """The engine of an endpoint: what memory its defaults leave, and what is known of its speed."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.inputs.scenario.job import Job

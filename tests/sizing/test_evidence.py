@@ -1,7 +1,5 @@
 """What a figure rests on: measured runs near it, around it or away from it, or none."""
 
-from __future__ import annotations
-
 import pytest
 
 import planner

@@ -1,7 +1,5 @@
 """What may not run where, with the rule that says so."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.inputs.scenario.job import Job

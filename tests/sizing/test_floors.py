@@ -1,7 +1,5 @@
 """Published points are never undercut by a job at least as large, and bind no smaller one."""
 
-from __future__ import annotations
-
 import pytest
 
 POINTS = [

@@ -1,7 +1,5 @@
 """Serving jobs by traffic and latency: what is chosen, as a simulated replica confirms it."""
 
-from __future__ import annotations
-
 import heapq
 import random
 import re
@@ -17,10 +15,10 @@ from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
+from planner.sizing.count import Tries
+from planner.sizing.endpoint import Replica
 from planner.sizing.engine import Known
-from planner.sizing.flight import flight_of, latency_at
 from planner.sizing.subject import gpu_facts
-from planner.sizing.tries import Tries
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
 MODEL = "llama-3.1-70b"
@@ -198,11 +196,11 @@ def test_long_prompts_and_answers_are_planned_for_at_their_percentile(on_h100):
 def test_a_search_in_floating_point_sees_what_the_rules_say(shipped_sizer, shipped, model):
     job = Job.model_validate({"serve": serve({"ttft_ms": 800}, model=model)})
     known = shipped_sizer.reasoning(job).within({"concurrency": Known(64, "requests", "tried")})
-    flight = flight_of(Tries(known).on(gpu_facts(H100, shipped), 8))
+    replica = Replica(Tries(known).on(gpu_facts(H100, shipped), 8))
     for count in (1, 7, 64):
-        exact = latency_at(flight.exactly, count)
+        exact = replica.latency_at(count, exactly=True)
         assert None not in exact.values()
-        assert latency_at(flight.estimated, count) == pytest.approx(exact, rel=1e-12)
+        assert replica.latency_at(count) == pytest.approx(exact, rel=1e-12)
 
 
 def test_rules_that_switch_with_the_requests_in_flight_are_asked_one_by_one(

@@ -1,7 +1,5 @@
 """Preference and reward tuning by their parts: pairs, frozen and trained models, rollouts."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

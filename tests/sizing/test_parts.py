@@ -1,7 +1,5 @@
 """Serving jobs on MIG partitions, and beside others on one GPU."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.inputs.load import load_catalog

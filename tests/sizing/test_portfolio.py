@@ -1,7 +1,5 @@
 """Whole scenarios: demand per quarter, shared sizings, and deployments that rules derive."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

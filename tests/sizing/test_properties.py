@@ -1,7 +1,5 @@
 """What must hold for any job: more never needs less."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,13 +1,12 @@
 """How many copies of its shape a serving job needs on each GPU type to keep up with its load."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.inputs.scenario.job import Job
+from planner.sizing.count import Tries
 from planner.sizing.sizers import size_portfolio
 from planner.sizing.subject import gpu_facts
-from planner.sizing.tries import Tries
+from tests.stated import changed
 
 H100, L4 = "h100-80gb-sxm", "l4-24gb"
 
@@ -37,8 +36,8 @@ def test_only_the_load_changes_the_replicas_and_it_changes_nothing_else(candidat
     idle = candidate(H100, serve=serve())
     assert idle.replicas == 1 < once.replicas < twice.replicas
     same = {"replicas": 1, "trace": (), "serving": None, "evidence": ()}
-    assert once.model_copy(update=same) == twice.model_copy(update=same)
-    assert once.model_copy(update=same) == idle.model_copy(update=same)
+    assert changed(once, **same) == changed(twice, **same)
+    assert changed(once, **same) == changed(idle, **same)
 
 
 def test_a_gpu_type_of_unknown_speed_is_rejected_for_a_load_alone(size):

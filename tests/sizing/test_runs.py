@@ -1,7 +1,5 @@
 """How long runs hold their GPUs, when in a quarter they may, and what makes them shorter."""
 
-from __future__ import annotations
-
 from math import ceil
 
 import pytest
@@ -11,6 +9,7 @@ from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies, ResolvedScenario
 from planner.sizing import Sizer
 from planner.sizing.sizers import size_portfolio
+from tests.stated import changed
 
 H100, H200 = "h100-80gb-sxm", "h200-141gb-sxm"
 SHORT = {
@@ -113,8 +112,8 @@ def test_where_the_hours_are_unknown_a_run_holds_all_quarter_or_is_refused_a_win
     catalog, rules, settings
 ):
     """Nobody knows how long a run takes on a GPU type whose throughput no page states."""
-    untold = catalog.gpus[H100].model_copy(update={"dense_tflops": DenseTflops()})
-    without = catalog.model_copy(update={"gpus": {H100: untold}})
+    untold = changed(catalog.gpus[H100], dense_tflops=DenseTflops())
+    without = changed(catalog, gpus={H100: untold})
     sizer = Sizer(without, rules, settings(), Policies())
     wide, narrow = (
         sizer.size(Job.model_validate({"tune": LONG, "run": {"deadline": week}}))

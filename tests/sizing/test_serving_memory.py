@@ -3,8 +3,6 @@
 Figures in GiB and tokens: https://github.com/jgchn/llm-d-planner/tree/30ec05f7/accuracy/results
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -14,6 +12,7 @@ from planner.inputs.catalog.catalog import Model
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
+from tests.stated import changed
 
 GIB_PER_MB = 10**6 / 2**30
 BLOCK = 16
@@ -127,7 +126,7 @@ REQUESTED_GIB = 0.95 * 79.19
 @pytest.fixture(scope="module")
 def sized(catalog, rules, settings):
     """`sized(model, gpus, **serve)` gives the memory of a replica on so many GPUs."""
-    sizer = Sizer(catalog.model_copy(update={"models": MODELS}), rules, settings(), Policies())
+    sizer = Sizer(changed(catalog, models=MODELS), rules, settings(), Policies())
 
     def find(model, gpus=1, **serve):
         stated = {"model": model, "context": 4096, "concurrency": 8} | serve
@@ -291,7 +290,7 @@ def test_a_request_longer_than_the_model_is_built_for_is_refused(rejections):
 @pytest.fixture(scope="module")
 def placed(catalog, rules, settings):
     """`placed(model, gpu_type, **serve)` gives the candidate there, or the rejections."""
-    sizer = Sizer(catalog.model_copy(update={"models": MODELS}), rules, settings(), Policies())
+    sizer = Sizer(changed(catalog, models=MODELS), rules, settings(), Policies())
 
     def find(model, gpu_type, **serve):
         sizing = sizer.size(Job.model_validate({"serve": {"model": model} | serve}))

@@ -3,14 +3,13 @@
 Measured latency: aiconfigurator, silicon_sample.csv at 095f58a51c, aggregated vLLM runs at FP8.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest
 
 from planner.inputs.measured import ServingMeasurement
 from planner.sizing.calibrate import replica_of
+from tests.stated import changed
 
 
 class Run(NamedTuple):
@@ -78,7 +77,7 @@ def clients(shipped_sizer):
     """`clients(run, engine)`: figures of a measured run, whose clients wait for their answers."""
 
     def of(run, engine="vLLM"):
-        closed = run.closed.model_copy(update={"engine": engine})
+        closed = changed(run.closed, engine=engine)
         return lambda name: float(replica_of(closed, shipped_sizer).number(name) or 0)
 
     return of

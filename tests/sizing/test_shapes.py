@@ -1,18 +1,13 @@
 """A bare parameter count of a stated family gives the shape that the family's models have."""
 
-from __future__ import annotations
-
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.inputs.catalog.catalog import Model
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.rules.facts import FACTS
 from planner.sizing.engine import Known, Reasoning
-
-if TYPE_CHECKING:
-    from planner.inputs.catalog.catalog import Model
 
 BOOK, _ = load_rules()
 CATALOG, _ = load_catalog()

@@ -1,7 +1,5 @@
 """Every figure that the sources publish comes out of the public interface."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

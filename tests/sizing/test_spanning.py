@@ -1,7 +1,5 @@
 """Which jobs may take several whole nodes, and that only GPU types in play are sized if asked."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest
@@ -11,6 +9,7 @@ from planner.inputs.load import load_catalog
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
+from tests.stated import changed
 
 
 @pytest.mark.parametrize(("billions", "gpus", "spans"), [(70, 4, False), (400, 16, True)])
@@ -47,11 +46,11 @@ SPANNING = FULL | {"dataset_tokens": 10**8}
 
 
 def _with_fabric(catalog, **figures):
-    changed = {
-        name: node.model_copy(update=figures) if node.gpu_type == "h100-80gb-sxm" else node
+    nodes = {
+        name: changed(node, **figures) if node.gpu_type == "h100-80gb-sxm" else node
         for name, node in catalog.nodes.items()
     }
-    return catalog.model_copy(update={"nodes": changed})
+    return changed(catalog, nodes=nodes)
 
 
 def test_a_run_over_nodes_is_as_fast_as_the_network_between_them(rules, settings):

@@ -1,7 +1,5 @@
 """Serving jobs whose tokens are drafted and verified, as measured and simulated replicas do."""
 
-from __future__ import annotations
-
 import random
 from decimal import Decimal
 from statistics import mean

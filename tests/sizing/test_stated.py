@@ -1,7 +1,5 @@
 """Whatever a tuning job states or leaves open, no two rules give the same figure."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 

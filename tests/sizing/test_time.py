@@ -1,7 +1,5 @@
 """Run time from tokens and the rate of each GPU, and what a deadline does."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.inputs.load import load_catalog
@@ -9,6 +7,7 @@ from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
 from planner.sizing.sizer import LENGTH_UNKNOWN
+from tests.stated import changed
 
 JOB = {"parameters_b": 8, "method": "lora", "batch": 2, "sequence": 512}
 
@@ -94,10 +93,8 @@ def test_time_to_move_states_to_the_host_is_told_to_be_left_out(size):
 
 
 def test_a_gpu_without_bf16_figure_gives_no_hours_and_a_warning(catalog, rules, settings):
-    bare = catalog.gpus["h100-80gb-sxm"].model_copy(
-        update={"dense_tflops": catalog.gpus["l4-24gb"].dense_tflops}
-    )
-    poorer = catalog.model_copy(update={"gpus": catalog.gpus | {"h100-80gb-sxm": bare}})
+    bare = changed(catalog.gpus["h100-80gb-sxm"], dense_tflops=catalog.gpus["l4-24gb"].dense_tflops)
+    poorer = changed(catalog, gpus=catalog.gpus | {"h100-80gb-sxm": bare})
     job = Job.model_validate({"tune": JOB | {"dataset_tokens": 10**9, "deadline_hours": 1}})
     sizing = Sizer(poorer, rules, settings(), Policies()).size(job)
     found = {one.gpu_type: one.hours for one in sizing.candidates}

@@ -1,7 +1,5 @@
 """Tokens per second by the rules against measured runs that are not in benchmarks/accuracy."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from statistics import median
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Measured runs are those of benchmarks/accuracy.
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies
 

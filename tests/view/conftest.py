@@ -1,7 +1,5 @@
 """A folder with a scenario and its plan, and the pages of it, in this process."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from contextlib import chdir

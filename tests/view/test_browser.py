@@ -1,7 +1,5 @@
 """The page in a real browser, from a server of its own. Needs Debian's chromium."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """What each page shows, what it refuses, and what it writes."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -43,7 +41,7 @@ def test_the_folder_shows_its_plans_and_scenarios(get, folder):
 
 PAGES = [
     ("plan", {"of": PLAN}, "Who holds which GPU"),
-    ("plan", {"of": PLAN}, "Power and racks"),
+    ("plan", {"of": PLAN}, "Node map"),
     ("plan", {"of": PLAN}, "What is paid in each quarter"),
     ("job", {"of": PLAN, "name": "claims"}, "Why this GPU type"),
     ("job", {"of": PLAN}, "Why this GPU type"),
@@ -262,7 +260,7 @@ def test_a_variant_is_planned_compared_and_kept_as_the_command_line_reads_it(pos
     assert [one["total_cents"] for one in kept_plan["acquisitions"]] == [
         round(100 * one["total_usd"]) for one in by_file.purchases
     ]
-    assert "changes to the scenario" in get("plan", of="dear/plan.json")
+    assert "Changes to the scenario" in get("plan", of="dear/plan.json")
     further = get("what-if", of="dear/plan.json")
     assert "Prices to buy +15 %" in further
 

@@ -1,9 +1,7 @@
 """A small scenario with variants, and the sides of comparisons that are made of it."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +16,6 @@ from planner.whatif.variants import (
     VariantPlanner,
     WorkerConfig,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCENARIO = """\
 format: 1

@@ -1,7 +1,5 @@
 """Nodes by the hour in what-if: they are there for whoever needs them, and no server of ours."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.inputs.override import Override

@@ -13,7 +13,7 @@ from planner.planning.make import make_plan
 from planner.planning.plan import GpuPart
 from planner.planning.store import dumps, read_saved
 from planner.reporting.markdown import render
-from planner.reporting.sections.comparison import comparison_document
+from planner.reporting.sections.variants import comparison_document
 from planner.whatif.compare import (
     CAUSES,
     cause_of,
@@ -23,7 +23,7 @@ from planner.whatif.compare import (
     mixed,
     planned_side,
 )
-from tests.stated import load_inputs
+from tests.stated import changed, load_inputs
 from tests.whatif.conftest import SCENARIO
 
 
@@ -78,8 +78,8 @@ def test_a_shorter_horizon_is_joined_with_the_jobs_that_do_not_fit_it(planned):
 
 def test_a_difference_that_no_input_explains_is_named_as_such(planned):
     base = planned()
-    proof = base.plan.proof.model_copy(update={"cost_cents": base.plan.proof.cost_cents + 7})
-    other = replace(base, plan=base.plan.model_copy(update={"proof": proof}))
+    proof = changed(base.plan.proof, cost_cents=base.plan.proof.cost_cents + 7)
+    other = replace(base, plan=changed(base.plan, proof=proof))
     (step,) = compared(base, other).waterfall.steps
     assert (step.causes, step.added_cents) == (("planner",), 7)
 
@@ -168,9 +168,9 @@ def test_a_part_of_a_gpu_is_another_place_than_the_whole(planned):
     first, *rest = base.plan.placements
     use, *others = first
     item, *beside = use.occupants
-    cut = use.model_copy(update={"occupants": (item.model_copy(update={"part": part}), *beside)})
+    cut = changed(use, occupants=(changed(item, part=part), *beside))
     placements = ((cut, *others), *rest)
-    other = replace(base, plan=base.plan.model_copy(update={"placements": placements}))
+    other = replace(base, plan=changed(base.plan, placements=placements))
     (move,) = compared(base, other).moves
     assert (move.job, move.quarters) == (item.job, base.plan.quarters[:1])
     assert "1g.10gb" not in str(move.before)
@@ -208,25 +208,25 @@ def test_an_offer_that_one_side_lacks_keeps_its_price_where_offers_are_exchanged
 def test_rules_and_catalog_are_causes_of_their_own(planned):
     base = planned()
     rule_id, rule = next(iter(base.inputs.rules.rules.items()))
-    book = base.inputs.rules.rules | {rule_id: rule.model_copy(update={"title": "x"})}
-    rules = base.inputs.rules.model_copy(update={"rules": book})
+    book = base.inputs.rules.rules | {rule_id: changed(rule, title="x")}
+    rules = changed(base.inputs.rules, rules=book)
     known = base.inputs.catalog_of_files
-    node = known.nodes["xe9680-h100"].model_copy(update={"product": "x"})
-    catalog = known.model_copy(update={"nodes": {**known.nodes, "xe9680-h100": node}})
-    rentless = known.prices.model_copy(update={"rent": {}})
+    node = changed(known.nodes["xe9680-h100"], product="x")
+    catalog = changed(known, nodes={**known.nodes, "xe9680-h100": node})
+    rentless = changed(known.prices, rent={})
 
     def with_facts(**facts):
-        return replace(base, inputs=base.inputs.model_copy(update=facts))
+        return replace(base, inputs=changed(base.inputs, **facts))
 
-    priced = with_facts(catalog_of_files=known.model_copy(update={"prices": rentless}))
+    priced = with_facts(catalog_of_files=changed(known, prices=rentless))
     assert differing(base, with_facts(rules=rules)) == ("rules",)
     assert differing(base, with_facts(catalog_of_files=catalog)) == ("catalog",)
     assert differing(base, priced) == ("prices",)
     both = with_facts(rules=rules, catalog_of_files=catalog)
     assert mixed(base, both, {"rules"}).catalog_of_files == known
     assert mixed(base, both, {"rules"}).rules == rules
-    changed = compared(base, both).inputs
-    assert [(one.cause, one.after) for one in changed] == [("catalog", "x"), ("rules", "x")]
+    other = compared(base, both).inputs
+    assert [(one.cause, one.after) for one in other] == [("catalog", "x"), ("rules", "x")]
 
 
 PRICES = """\
@@ -268,8 +268,8 @@ def test_saved_plans_with_price_files_of_their_own_are_told_apart_by_price(
 def test_a_plan_of_other_files_says_why_its_cost_is_not_told_apart(planned, saved):
     side = saved("dear")
     files = (("catalog", "other.yaml", "0" * 64), *side.plan.provenance.files)
-    provenance = side.plan.provenance.model_copy(update={"files": files})
-    other = read_saved(dumps(side.plan.model_copy(update={"provenance": provenance})), "x")
+    provenance = changed(side.plan.provenance, files=files)
+    other = read_saved(dumps(changed(side.plan, provenance=provenance)), "x")
     found = compared(planned(), other)
     assert found.waterfall.steps == ()
     assert "other.yaml" in str(found.waterfall.missing)

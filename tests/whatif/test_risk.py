@@ -13,14 +13,15 @@ from planner.errors import InputError
 from planner.inputs.override import Override
 from planner.packing.scenario_program import Order
 from planner.planning.assemble import Request
-from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
+from planner.reporting.pictures import picture_file
 from planner.reporting.sections.variants import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
 from planner.whatif.risk import Chance, Hedging, assess_risk, mean_of_worst, read_futures
 from planner.whatif.shortfall import commitments, short_quarters
 from planner.whatif.sweep import VariantRuns
 from planner.whatif.variants import ProcessExecutor, Variant, VariantPlanner, WorkerConfig
+from tests.stated import changed
 from tests.whatif.conftest import planner_of
 
 SCENARIO = """\
@@ -184,7 +185,7 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     assert found.choices.best > 0, "or the scenario is a poor example"
     assert found.choices.bound_cents <= found.choices.plans[found.choices.best].worst_cents
     golden("risk.md", render(risk_document(found)))
-    some = found.model_copy(update={"futures": 8, "without_plan": 2})
+    some = changed(found, futures=8, without_plan=2)
     assert "of the 6 futures with a plan, nine in ten cost" in render(risk_document(some))
     svg = ElementTree.fromstring(picture_file(cost_bands(found)))
     assert "Cost of Futures over 6 futures" in {element.text for element in svg.iter()}

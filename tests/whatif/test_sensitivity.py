@@ -8,11 +8,12 @@ import pytest
 
 import planner as public
 from planner.inputs.override import Override
-from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
+from planner.reporting.pictures import picture_file
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.sensitivity import analyze_sensitivity, uncertain_figures, would_do
 from planner.whatif.variants import CachedRunner, ProcessExecutor, Variant
+from tests.stated import changed
 from tests.whatif.conftest import planner_of, runner_of
 
 SCENARIO = """\
@@ -136,9 +137,9 @@ def test_an_end_without_a_plan_is_drawn_to_the_edge(tight):
 def otherwise(figures, cents=0):
     """A plan that acquires other nodes, for so much more."""
     (first, *others) = figures.acquired
-    acquired = (first.model_copy(update={"quarter": "2027Q2"}), *others)
+    acquired = (changed(first, quarter="2027Q2"), *others)
     cost = figures.cost_cents + cents
-    return figures.model_copy(update={"acquired": acquired, "cost_cents": cost})
+    return changed(figures, acquired=acquired, cost_cents=cost)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +191,10 @@ def test_equal_plans_take_turns_without_the_recommendation_turning(planner):
 
 def test_a_plan_that_was_not_found_in_time_is_not_said_not_to_exist(tight):
     late, *others = tight.swings
-    late_ends = late.high.figures.model_copy(update={"result": "no plan in time"})
-    turn = late.turns[0].model_copy(
-        update={"after": late.high.model_copy(update={"figures": late_ends})}
-    )
-    unknown = late.model_copy(update={"turns": (turn,), "high": turn.after})
-    drawn = render(sensitivity_document(tight.model_copy(update={"swings": (unknown, *others)})))
+    late_ends = changed(late.high.figures, result="no plan in time")
+    turn = changed(late.turns[0], after=changed(late.high, figures=late_ends))
+    unknown = changed(late, turns=(turn,), high=turn.after)
+    drawn = render(sensitivity_document(changed(tight, swings=(unknown, *others))))
     assert "; no plan was found at some values of lead times; " in drawn
     assert "no plan exists with price of bridge" in drawn
 
@@ -249,8 +248,8 @@ def test_a_cost_that_is_that_of_other_jobs_says_so(found):
     assert "other jobs give way" not in render(sensitivity_document(found))
     (first, *others), short = found.swings, {"cost_cents": 1, "short": ("search", "b")}
     short["dropped"] = ("search",)
-    high = first.high.model_copy(update={"figures": first.high.figures.model_copy(update=short)})
-    swings = (first.model_copy(update={"high": high}), *others)
-    told = render(sensitivity_document(found.model_copy(update={"swings": swings})))
+    high = changed(first.high, figures=changed(first.high.figures, **short))
+    swings = (changed(first, high=high), *others)
+    told = render(sensitivity_document(changed(found, swings=swings)))
     assert "other jobs give way than as the scenario stands (none)" in told
     assert f"- {first.name}, +20.0 %, dropped: search; delayed: b\n" in told

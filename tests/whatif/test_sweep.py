@@ -197,22 +197,6 @@ def test_what_is_sized_alike_is_sized_once(path):
     assert sizer() is not sizer("policies.headroom=50%")
 
 
-def test_where_gpus_are_divided_otherwise_serving_jobs_alone_are_sized_anew():
-    question, sizers = Question(QUICKSTART), Sizers()
-    whole = question.inputs()
-    divided = question.inputs((), (Override.parse("policies.mig=same-node"),))
-
-    def sized(inputs, sizers):
-        return {job.name: job for job in sizers.portfolio(inputs)}
-
-    before, after = sized(whole, sizers), sized(divided, sizers)
-    assert after == sized(divided, Sizers())
-    same = {before[name].kind for name in before if before[name].sizing is after[name].sizing}
-    other = {before[name].kind for name in before if before[name].sizing is not after[name].sizing}
-    assert (same, other) == ({"tune", "fixed"}, {"serve"})
-    assert before == sized(whole, sizers)
-
-
 def test_a_setting_sizes_anew_where_a_rule_asks_for_it(path, tmp_path):
     rule = tmp_path / "dear-energy.yaml"
     rule.write_text(DEAR_ENERGY, encoding="utf-8")

@@ -1,16 +1,259 @@
-"""Decoders and towers as configurations state them: their widths, caches and parameters."""
+"""A Hugging Face configuration, read: its section, what its type means, and the decoder and tower.
+
+What each `model_type` means stands in catalog/model-types.yaml; the widths, caches and parameters
+follow from the keys of the configuration.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import NamedTuple
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
-from planner.inputs.catalog.configsection import EXPERT_KEYS, ConfigSection, TowerType
+from pydantic import Field
 
-MOST_LAYERS = 10_000
+from planner.errors import Finding
+from planner.inputs.base import Frozen
+from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.document import Path, YamlDocument, dotted
+from planner.inputs.reading.locate import MODEL_TYPES, shipped
+from planner.inputs.reading.reader import read_document
+from planner.inputs.text import described
+
+_MOST_LAYERS = 10_000
 _MOST_HEADS = _MOST_EXPERTS = 100_000
 _LONGEST_KERNEL = _MOST_TIMES = 1000
+_WIDEST = 10_000_000
+
+
+class ModelType(Frozen):
+    """How to read the configuration of one kind of decoder or encoder."""
+
+    encoder: bool = False
+    """Whether every token sees all others."""
+    gated: bool = True
+    """Three feed-forward matrices, not two."""
+    clamped: bool = False
+    """Whether experts clamp gate and up before they are multiplied."""
+    tied: bool = False
+    """What it means that `tie_word_embeddings` is missing."""
+    norms: int = 2
+    """Normalizing vectors per layer."""
+    centred: bool = False
+    """Whether norms shift as well as scale (two vectors each)."""
+    head_norm: Literal["none", "head", "all"] = "none"
+    """Norms of queries and keys: none, one head wide, or as wide as all heads."""
+    qkv_bias: bool | str = "attention_bias"
+    """Whether the matrices have a bias, or the key that says so."""
+    out_bias: bool | str = "attention_bias"
+    mlp_bias: bool | str = "mlp_bias"
+    head_bias: bool = False
+    positions: bool = False
+    """Whether positions are learned, one vector each."""
+    slides: Literal["never", "all", "even", "pattern", "but-first", "late", "chunks"] = "never"
+    """Which layers see only a window, where `layer_types` does not tell."""
+    experts: bool = False
+    shared_experts: int = 0
+    """Experts that every token passes, where the configuration does not tell."""
+    shared_gate: bool = False
+    latent: bool = False
+    """Multi-head latent attention."""
+    recurrence: Literal["mamba", "mamba2", "delta", "conv"] | None = None
+    two_thirds_wide: bool = False
+    """Whether the dense block has two thirds of the stated width, rounded up, as LFM2's has."""
+    output_gate: bool = False
+    """Whether attention has a second query matrix that gates its output."""
+    names: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Keys of the configuration, where they are not the usual ones."""
+    defaults: dict[str, int] = Field(default_factory=dict)
+    """What a missing key stands for, by the usual name."""
+
+
+class TowerType(Frozen):
+    """How to count one kind of tower, a transformer over the patches of a picture."""
+
+    gated: bool = False
+    """Three feed-forward matrices, not two."""
+    biased: bool = True
+    """Whether the matrices of a layer have a bias."""
+    centred: bool = True
+    """Whether norms shift as well as scale (two vectors each)."""
+    scaled: bool = False
+    """Whether what attention and feed-forward block add is scaled, by a vector each."""
+    patch_bias: bool = True
+    positions: Literal["rotary", "grid", "stated"] = "rotary"
+    """Positions that are learned: none, one for each patch of `image_size`, or as stated."""
+    class_token: bool = False
+    norms: int = 0
+    """Normalizing vectors beside those of the layers."""
+    joined: Literal["projection", "mlp", "patch-merger", "pixel-shuffle", "merger"]
+    """What joins it to the decoder."""
+    names: dict[str, str] = Field(default_factory=dict)
+    """Keys of the configuration, where they are not the usual ones."""
+
+
+class ModelTypes(Frozen):
+    """The table of types."""
+
+    read: dict[str, ModelType]
+    """Decoders and encoders that have a formula."""
+    towers: dict[str, TowerType]
+    """Towers that have one."""
+    refused: dict[str, tuple[str, ...]]
+    """Why some types have none, and which."""
+    foreign: dict[str, tuple[str, ...]]
+    """What keys say that make a model another than its type says, wherever they mean something."""
+
+    def why_not(self, name: str | None) -> str | None:
+        """Why a type has no formula; None of those that have one, and of unknown ones."""
+        return next((why for why, names in self.refused.items() if name in names), None)
+
+
+@cache
+def model_types() -> ModelTypes:
+    """Read the table, once."""
+    name = f"catalog/{MODEL_TYPES}"
+    return validate(read_document(shipped("catalog") / MODEL_TYPES, shown_as=name), ModelTypes)
+
+
+_EXPERT_KEYS = ("num_local_experts", "num_experts", "n_routed_experts")
+_MAMBA_KEYS = (
+    *("hybrid_override_pattern", "mamba_d_state", "mamba_n_heads", "mamba_num_heads"),
+    *("ssm_state_size", "state_size"),
+)
+_DELTA_KEYS = ("full_attention_interval", "linear_num_value_heads", "linear_value_head_dim")
+
+
+def structure_keys(kind: ModelType) -> dict[str, str]:
+    """Keys that have no meaning in this kind of model, and what they stand for."""
+    without = {
+        "a mixture of experts": () if kind.experts else _EXPERT_KEYS,
+        "latent attention": () if kind.latent else ("kv_lora_rank",),
+        "Mamba layers": () if kind.recurrence in ("mamba", "mamba2") else _MAMBA_KEYS,
+        "short convolutions": () if kind.recurrence == "conv" else ("conv_L_cache",),
+        "linear attention": () if kind.recurrence == "delta" else _DELTA_KEYS,
+    }
+    return {key: meaning for meaning, keys in without.items() for key in keys}
+
+
+_CALLED = {"expert_intermediate": ("intermediate_size",)}
+"""Figures that most configurations call by the name of another."""
+_AS_LLAMA = ModelType()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConfigSection:
+    """One object of the file; what is wrong in it is gathered in `findings`, shared by all."""
+
+    document: YamlDocument
+    """The file; JSON reads as YAML."""
+    data: Mapping[str, Any]
+    findings: list[Finding]
+    kind: ModelType = _AS_LLAMA
+    path: Path = ()
+
+    def within(self, name: str) -> ConfigSection | None:
+        """Give the object of this name; None where there is none."""
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            self.fault(name, f"{described(value)} is not an object")
+            return None
+        return replace(self, data=value, path=(*self.path, name))
+
+    def fault(self, name: str, message: str, hint: str | None = None) -> None:
+        """Note a mistake at a key; what follows from it at the same key says nothing new."""
+        path = (*self.path, name)
+        if all(finding.path != dotted(path) for finding in self.findings):
+            self.findings.append(self.document.finding(path, message, hint))
+
+    def says(self, name: str) -> bool:
+        """Whether the key is there and means something: neither null nor false, 0 or empty."""
+        return bool(self.data.get(name))
+
+    def count(self, *names: str, least: int = 1, most: int = _WIDEST) -> int:
+        """Give a whole number that must be there; where it is missing or wrong, note it."""
+        found = self.optional(*names, least=least, most=most)
+        if found is None:
+            keys = self._keys(names)
+            if all(self.data.get(key) is None for key in keys):
+                self.fault(keys[0], "is missing")
+            return least
+        return found
+
+    def optional(self, *names: str, least: int = 1, most: int = _WIDEST) -> int | None:
+        """Give a whole number under the first name that has one, or what its absence stands for."""
+        present = [key for key in self._keys(names) if self.data.get(key) is not None]
+        figures = {key: self._whole(key, least, most) for key in present}
+        if len({figure for figure in figures.values() if figure is not None}) > 1:
+            first, second = present[:2]
+            message = f"{figures[first]} contradicts `{second}`, which is {figures[second]}"
+            self.fault(first, message)
+        return figures[present[0]] if present else self.kind.defaults.get(names[0])
+
+    def _keys(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """What configurations of this type call a figure that is asked for by its usual name."""
+        if len(names) > 1:
+            return names
+        return self.kind.names.get(names[0], _CALLED.get(names[0], names))
+
+    def has(self, bias: bool | str) -> bool:
+        """Whether there is a bias, which a key may say."""
+        return self.truth(bias) if isinstance(bias, str) else bias
+
+    def truth(self, name: str, *, default: bool = False) -> bool:
+        """Give a true or false."""
+        value = self.data.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            self.fault(name, f"{described(value)} is not true or false")
+            return default
+        return value
+
+    def text_of(self, name: str) -> str | None:
+        """Give a text; None where there is none."""
+        value = self.data.get(name)
+        if value is not None and not isinstance(value, str):
+            self.fault(name, f"{described(value)} is not text")
+            return None
+        return value
+
+    def items(self, name: str, kind: type, length: int | None = None) -> list[Any] | None:
+        """Give a list whose items are all of one kind; None where there is none."""
+        value = self.data.get(name)
+        if value is None:
+            return None
+        right = isinstance(value, tuple) and all(type(item) is kind for item in value)
+        if not right:
+            self.fault(name, f"is not a list of {'texts' if kind is str else 'whole numbers'}")
+            return None
+        # Where something is wrong already, the length to compare with may be, too.
+        if length is not None and len(value) != length and not self.findings:
+            self.fault(name, f"has {len(value)} entries for {length} layers")
+            return None
+        return list(value)
+
+    def _whole(self, name: str, least: int, most: int) -> int | None:
+        value = self.data[name]
+        told, hint = described(value), None
+        if isinstance(value, bool) or not isinstance(value, int | Decimal) or value % 1:
+            if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}", value):
+                hint = f"write it without quotes: {value}"
+            self.fault(name, f"{told} is not a whole number", hint)
+        elif value < least:
+            self.fault(name, f"{told} is too small, the least is {least}")
+        elif value > most:
+            self.fault(name, f"{told} is too large, the most is {most:,}")
+        else:
+            return int(value)
+        return None
+
+
 _BLOCKS = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
 _STEPS = ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq")
 _SHARED = (
@@ -23,12 +266,12 @@ _CONVOLUTION_BYTES = 2
 
 
 class Decoder(NamedTuple):
-    """What a configuration says of a model, or of some of its layers."""
+    """What a configuration says of a model."""
 
     figures: dict[str, object]
     """By the keys of the catalog."""
     parameters: int
-    used: int = 0
+    used: int
     """Of these, those that one token passes."""
 
 
@@ -38,17 +281,17 @@ def read_decoder(section: ConfigSection, *, tied: bool) -> Decoder:
     `tied` holds where the section does not say whether embeddings are tied.
     """
     kind = section.kind
-    layers = _count_layers(section)
+    blocks = section.items("layers_block_type", str)
+    if blocks and section.data.get("num_hidden_layers") is None:
+        layers = min(len(blocks), _MOST_LAYERS)
+    else:
+        layers = section.count("num_hidden_layers", most=_MOST_LAYERS)
     hidden = section.count("hidden_size")
     context = section.count("max_position_embeddings", most=10**9)
     sorts = _sort_layers(section, layers)
-    none = Decoder({}, 0)
-    mixture = _mixture(section) if sorts.mixture else None
     vocab = section.count("vocab_size", most=10**8)
     tied = section.truth("tie_word_embeddings", default=tied)
-    attention = _attention(section, sorts.attention, layers, hidden, context)
     intermediate = _intermediate(section, hidden, sorts.dense)
-    recurrence = _recurrence(section, sorts, hidden) if sorts.recurrent else none
     figures: dict[str, object] = {
         "layers": layers,
         "hidden": hidden,
@@ -60,25 +303,26 @@ def read_decoder(section: ConfigSection, *, tied: bool) -> Decoder:
         "normed_heads": kind.head_norm != "none",
         "max_context": context,
     }
-    experts = none
-    if mixture is not None:
-        experts = _with_experts(section, mixture, sorts, hidden)
-        figures["dense_layers"] = layers - sorts.mixture
     if sum(sorts) == layers:
         figures["blocks_per_layer"] = 1
     if kind.encoder or section.truth("use_bidirectional_attention"):
         figures["encoder"] = True
-    figures |= experts.figures | attention.figures | recurrence.figures
-    norms = layers * kind.norms + (1 if kind.norms else 0)
-    rest = (1 if tied else 2) * vocab * hidden
+    every = used = 0
+    if sorts.mixture:
+        figures["dense_layers"] = layers - sorts.mixture
+        every, used = (sorts.mixture * one for one in _mixture(section, figures, hidden))
+    rest = sorts.attention * _attention(section, figures, layers, hidden, context)
+    if sorts.recurrent:
+        rest += sorts.recurrent * _recurrence(section, figures, sorts, hidden)
+    if intermediate is not None:
+        rest += sorts.dense * _block(section, hidden, intermediate)
+    rest += (1 if tied else 2) * vocab * hidden
     rest += context * hidden if kind.positions else 0
     rest += (section.optional("type_vocab_size", least=0) or 0) * hidden
     rest += vocab if kind.head_bias else 0
+    norms = layers * kind.norms + (1 if kind.norms else 0)
     rest += norms * hidden * (2 if kind.centred else 1)
-    rest += attention.parameters + recurrence.parameters
-    if intermediate is not None:
-        rest += sorts.dense * _block(section, hidden, intermediate)
-    return Decoder(figures, rest + experts.parameters, rest + experts.used)
+    return Decoder(figures, rest + every, rest + used)
 
 
 class _Sorts(NamedTuple):
@@ -88,14 +332,6 @@ class _Sorts(NamedTuple):
     recurrent: int
     dense: int
     mixture: int
-
-
-def _count_layers(section: ConfigSection) -> int:
-    """How many there are; a list of them counts where the number is left out."""
-    blocks = section.items("layers_block_type", str)
-    if blocks and section.data.get("num_hidden_layers") is None:
-        return min(len(blocks), MOST_LAYERS)
-    return section.count("num_hidden_layers", most=MOST_LAYERS)
 
 
 def _sort_layers(section: ConfigSection, layers: int) -> _Sorts:
@@ -126,35 +362,34 @@ def _pattern(section: ConfigSection, layers: int) -> str | None:
 
 def _attention_layers(section: ConfigSection, layers: int) -> int:
     """Layers of a hybrid that attend; the others are recurrent."""
+    recurrence = section.kind.recurrence
     sorts = section.items("layer_types", str, layers)
-    attending = ("attention", "full_attention")
     if sorts is not None:
-        recurrent = (
-            ("conv",) if section.kind.recurrence == "conv" else ("mamba", "linear_attention")
-        )
+        attending = ("attention", "full_attention")
+        recurrent = ("conv",) if recurrence == "conv" else ("mamba", "linear_attention")
         odd = sorted(set(sorts).difference(attending, recurrent))
         if odd:
             section.fault("layer_types", f"{odd[0]!r} is a sort of layer without a formula here")
         return sum(sort in attending for sort in sorts)
-    if section.kind.recurrence == "delta":
-        return layers // section.count("full_attention_interval", most=MOST_LAYERS)
-    if section.kind.recurrence == "mamba":
+    if recurrence == "delta":
+        return layers // section.count("full_attention_interval", most=_MOST_LAYERS)
+    if recurrence == "mamba":
         return _every(section, layers, "attn_layer")
-    if section.kind.recurrence == "conv" and section.says("full_attn_idxs"):
+    if recurrence == "conv" and section.says("full_attn_idxs"):
         return len({*(section.items("full_attn_idxs", int) or ())} & {*range(layers)})
     section.fault("layer_types", "is missing: nothing tells which layers attend")
     return layers
 
 
 def _every(section: ConfigSection, layers: int, what: str) -> int:
-    period = section.count(f"{what}_period", most=MOST_LAYERS)
-    offset = section.count(f"{what}_offset", least=0, most=MOST_LAYERS)
+    period = section.count(f"{what}_period", most=_MOST_LAYERS)
+    offset = section.count(f"{what}_offset", least=0, most=_MOST_LAYERS)
     return len(range(offset, layers, period))
 
 
 def _mixture_layers(section: ConfigSection, layers: int) -> int:
     """Layers with experts instead of a dense block."""
-    if not any(section.says(key) for key in EXPERT_KEYS):
+    if not any(section.says(key) for key in _EXPERT_KEYS):
         return 0
     if section.says("expert_layer_period"):
         return _every(section, layers, "expert_layer")
@@ -163,7 +398,7 @@ def _mixture_layers(section: ConfigSection, layers: int) -> int:
     dense = {*(section.items("mlp_only_layers", int) or ())}
     dense |= {*range(section.optional("first_k_dense_replace", least=0, most=layers) or 0)}
     step_key = next((key for key in _STEPS if section.says(key)), None)
-    step = section.count(step_key, most=MOST_LAYERS) if step_key else 1
+    step = section.count(step_key, most=_MOST_LAYERS) if step_key else 1
     # DeepSeek counts its step from the first layer, Qwen and Llama from the one before it.
     start = 0 if step_key == "moe_layer_freq" else step - 1
     return len([layer for layer in range(start, layers, step) if layer not in dense])
@@ -171,25 +406,21 @@ def _mixture_layers(section: ConfigSection, layers: int) -> int:
 
 def _intermediate(section: ConfigSection, hidden: int, dense_layers: int) -> int | None:
     """Width of the dense block; GPT-2 and Falcon leave it out where it is four times as wide."""
-    names = section.kind.names
+    kind = section.kind
     if not dense_layers:
         return section.optional("intermediate_size")
-    if section.kind.recurrence == "mamba2" and section.says("shared_intermediate_size"):
+    if kind.recurrence == "mamba2" and section.says("shared_intermediate_size"):
         # Granite 4 without experts: the block is what would be the shared expert.
         return section.count("shared_intermediate_size")
-    if "hidden_size" in names or "num_key_value_heads" in names:
+    if "hidden_size" in kind.names or "num_key_value_heads" in kind.names:
         return section.optional("intermediate_size") or 4 * hidden
-    if section.kind.two_thirds_wide and section.truth("block_auto_adjust_ff_dim", default=True):
-        return _two_thirds(section)
+    if kind.two_thirds_wide and section.truth("block_auto_adjust_ff_dim", default=True):
+        # LFM2; a further factor is refused, no published model has one
+        section.optional("block_ffn_dim_multiplier", most=1)
+        unit = section.optional("block_multiple_of") or 256
+        return unit * -(-(2 * section.count("intermediate_size") // 3) // unit)
     wide = section.optional("dense_intermediate_size")
     return section.count("intermediate_size") if wide is None else wide
-
-
-def _two_thirds(section: ConfigSection) -> int:
-    """Width of LFM2's block; a further factor is refused, no published model has one."""
-    section.optional("block_ffn_dim_multiplier", most=1)
-    unit = section.optional("block_multiple_of") or 256
-    return unit * -(-(2 * section.count("intermediate_size") // 3) // unit)
 
 
 def _block(section: ConfigSection, hidden: int, width: int, *, bias: bool | None = None) -> int:
@@ -200,33 +431,30 @@ def _block(section: ConfigSection, hidden: int, width: int, *, bias: bool | None
 
 
 def _attention(
-    section: ConfigSection, attention_layers: int, layers: int, hidden: int, context: int
-) -> Decoder:
+    section: ConfigSection, figures: dict[str, object], layers: int, hidden: int, context: int
+) -> int:
+    """Parameters of one layer that attends; its heads, and what they keep, join the figures."""
+    kind = section.kind
     heads = section.count("num_attention_heads", most=_MOST_HEADS)
-    if section.kind.latent:
-        kv_heads, head_dim, cached, weights = _latent(section, hidden, heads)
-        figures: dict[str, object] = {"attention": "mla", "kv_latent_dim": cached}
+    if kind.latent:
+        kv_heads = heads
+        head_dim, figures["kv_latent_dim"], weights = _latent(section, hidden, heads)
     else:
         kv_heads, head_dim = _kv_heads(section, heads), _head_dim(section, hidden, heads)
-        figures = {"attention": "gqa"}
-        weights = _matrices(section, hidden, heads * head_dim, kv_heads * head_dim)
-        if section.kind.head_norm != "none":
-            normed = (heads + kv_heads) if section.kind.head_norm == "all" else 2
-            weights += normed * head_dim
+        queries, keys = heads * head_dim, kv_heads * head_dim
+        inputs = queries + (queries if kind.output_gate else 0) + 2 * keys
+        weights = hidden * (inputs + queries)
+        weights += inputs if section.has(kind.qkv_bias) else 0
+        weights += hidden if section.has(kind.out_bias) else 0
+        normed = {"none": 0, "head": 2, "all": heads + kv_heads}
+        weights += normed[kind.head_norm] * head_dim
+    # a hybrid, whose recurrent layers are read later, says so then
+    figures |= {"attention": "mla" if kind.latent else "gqa"}
     figures |= {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim}
     window, sliding = _window(section, layers, context)
     if window is not None:
         figures |= {"sliding_window": window, "sliding_layers": sliding}
-    return Decoder(figures, attention_layers * weights)
-
-
-def _matrices(section: ConfigSection, hidden: int, queries: int, keys: int) -> int:
-    """Parameters of one layer that keeps keys and values, without its norms."""
-    kind = section.kind
-    gate = queries if kind.output_gate else 0
-    weights = hidden * (2 * queries + gate + 2 * keys)
-    weights += queries + gate + 2 * keys if section.has(kind.qkv_bias) else 0
-    return weights + (hidden if section.has(kind.out_bias) else 0)
+    return weights
 
 
 def _kv_heads(section: ConfigSection, heads: int) -> int:
@@ -258,8 +486,8 @@ def _head_dim(section: ConfigSection, hidden: int, heads: int) -> int:
     return max(hidden // heads, 1)
 
 
-def _latent(section: ConfigSection, hidden: int, heads: int) -> tuple[int, int, int, int]:
-    """Multi-head latent attention: heads of keys, their width, elements kept, parameters."""
+def _latent(section: ConfigSection, hidden: int, heads: int) -> tuple[int, int, int]:
+    """Multi-head latent attention: width of a key, elements kept per token, parameters."""
     index_heads = section.optional("index_n_heads") or 0
     query_rank = section.optional("q_lora_rank")
     kv_rank = section.count("kv_lora_rank")
@@ -276,7 +504,7 @@ def _latent(section: ConfigSection, hidden: int, heads: int) -> tuple[int, int, 
     weights += kv_rank * heads * (plain_dim + value_dim) + heads * value_dim * hidden
     weights += index_heads * (index_dim * (query_rank or hidden) + hidden)
     weights += index_dim * (hidden + 2)
-    return heads, head_dim, kv_rank + rotary_dim + index_dim, weights
+    return head_dim, kv_rank + rotary_dim + index_dim, weights
 
 
 def _window(section: ConfigSection, layers: int, context: int) -> tuple[int | None, int]:
@@ -284,56 +512,36 @@ def _window(section: ConfigSection, layers: int, context: int) -> tuple[int | No
 
     Code that slides all layers, such as Mistral's, does so wherever a window is given.
     """
-    chunked = section.kind.slides == "chunks"
-    key = "attention_chunk_size" if chunked else "sliding_window"
+    slides = section.kind.slides
+    key = "attention_chunk_size" if slides == "chunks" else "sliding_window"
     window = section.optional(key, most=10**9)
     if window is None or window >= context or not section.truth("use_sliding_window", default=True):
         return None, 0
     sorts = section.items("layer_types", str, layers)
+    sliding = 0
     if sorts is not None:
         sliding = sum(sort in ("sliding_attention", "chunked_attention") for sort in sorts)
-    else:
-        sliding = _sliding(section, layers)
+    elif slides == "all":
+        sliding = layers
+    elif slides == "even":
+        sliding = (layers + 1) // 2
+    elif slides == "pattern":
+        every = section.optional("sliding_window_pattern")
+        sliding = layers - layers // (every or section.count("_sliding_window_pattern"))
+    elif slides == "but-first":
+        sliding = layers - -(-layers // (section.optional("sliding_window_pattern") or 1))
+    elif slides == "late" and section.truth("use_sliding_window"):
+        first = section.count("max_window_layers", least=0, most=_MOST_LAYERS)
+        sliding = max(layers - first, 0)
+    elif slides == "chunks":
+        rotary = section.items("no_rope_layers", int, layers)
+        sliding = sum(rotary) if rotary else layers - layers // 4
     return (window, sliding) if sliding else (None, 0)
 
 
-def _sliding(section: ConfigSection, layers: int) -> int:
-    """How many layers slide where no list tells."""
-    slides = section.kind.slides
-    if slides == "all":
-        return layers
-    if slides == "even":
-        return (layers + 1) // 2
-    if slides == "pattern":
-        every = section.optional("sliding_window_pattern") or section.count(
-            "_sliding_window_pattern"
-        )
-        return layers - layers // every
-    if slides == "but-first":
-        every = section.optional("sliding_window_pattern") or 1
-        return layers - -(-layers // every)
-    if slides == "late" and section.truth("use_sliding_window"):
-        first = section.count("max_window_layers", least=0, most=MOST_LAYERS)
-        return max(layers - first, 0)
-    if slides == "chunks":
-        rotary = section.items("no_rope_layers", int, layers)
-        return sum(rotary) if rotary else layers - layers // 4
-    return 0
-
-
-class _Mixture(NamedTuple):
-    """What a layer with experts has."""
-
-    experts: int
-    per_token: int
-    width: int
-    shared_width: int
-    latent: int | None
-    """Width to which tokens are compressed before they enter the routed experts, if they are."""
-
-
-def _mixture(section: ConfigSection) -> _Mixture:
-    experts = section.count(*EXPERT_KEYS, most=_MOST_EXPERTS)
+def _mixture(section: ConfigSection, figures: dict[str, object], hidden: int) -> tuple[int, int]:
+    """Router, routed and shared experts of a layer: all, and what one token passes of them."""
+    experts = section.count(*_EXPERT_KEYS, most=_MOST_EXPERTS)
     per_token = section.count(
         "num_experts_per_tok", "experts_per_token", "num_experts_per_token", most=_MOST_EXPERTS
     )
@@ -342,52 +550,43 @@ def _mixture(section: ConfigSection) -> _Mixture:
     width = section.optional("moe_intermediate_size")
     if width is None:
         width = section.count("expert_intermediate")
-    shared_width = _shared_width(section, width)
-    return _Mixture(experts, per_token, width, shared_width, section.optional("moe_latent_size"))
-
-
-def _with_experts(section: ConfigSection, mixture: _Mixture, sorts: _Sorts, hidden: int) -> Decoder:
-    """Router, routed and shared experts of all layers that have them."""
-    routing = mixture.experts * (hidden + (1 if section.has(section.kind.mlp_bias) else 0))
-    routing += 2 * hidden * (mixture.latent or 0)
-    if mixture.shared_width:
-        routing += _block(section, hidden, mixture.shared_width, bias=False)
+    shared_key = next((key for key in _SHARED if section.says(key)), None)
+    if shared_key is not None:
+        shared_width = section.count(shared_key)
+    else:
+        shared = section.optional("n_shared_experts", "num_shared_experts", least=0, most=1000)
+        shared_width = width * (section.kind.shared_experts if shared is None else shared)
+    # to which tokens are compressed before they enter the routed experts, if they are
+    latent = section.optional("moe_latent_size")
+    routing = experts * (hidden + (1 if section.has(section.kind.mlp_bias) else 0))
+    routing += 2 * hidden * (latent or 0)
+    if shared_width:
+        routing += _block(section, hidden, shared_width, bias=False)
         routing += hidden if section.kind.shared_gate else 0
-    expert = _block(section, mixture.latent or hidden, mixture.width)
-    figures: dict[str, object] = {
-        "experts": mixture.experts,
-        "experts_per_token": mixture.per_token,
-        "expert_intermediate": mixture.width,
-        "shared_expert_intermediate": mixture.shared_width,
+    expert = _block(section, latent or hidden, width)
+    figures |= {
+        "experts": experts,
+        "experts_per_token": per_token,
+        "expert_intermediate": width,
+        "shared_expert_intermediate": shared_width,
     }
-    every, used = (
-        sorts.mixture * (routing + experts * expert)
-        for experts in (mixture.experts, mixture.per_token)
-    )
-    return Decoder(figures, every, used)
+    return routing + experts * expert, routing + per_token * expert
 
 
-def _shared_width(section: ConfigSection, width: int) -> int:
-    """Width of all experts together that every token passes."""
-    for key in _SHARED:
-        if section.says(key):
-            return section.count(key)
-    shared = section.optional("n_shared_experts", "num_shared_experts", least=0, most=1000)
-    return width * (section.kind.shared_experts if shared is None else shared)
-
-
-def _recurrence(section: ConfigSection, sorts: _Sorts, hidden: int) -> Decoder:
-    """Layers that keep a state, and the last inputs of their convolution."""
+def _recurrence(
+    section: ConfigSection, figures: dict[str, object], sorts: _Sorts, hidden: int
+) -> int:
+    """Parameters of a layer that keeps a state, and the last inputs of its convolution."""
     precision = section.text_of("mamba_ssm_cache_dtype") or section.text_of("mamba_ssm_dtype")
     read = {"mamba": _mamba, "mamba2": _mamba2, "delta": _delta, "conv": _short_convolution}
     weights, state, window = read[section.kind.recurrence or ""](section, hidden)
     kept = state * (4 if precision == "float32" else 2) + window * _CONVOLUTION_BYTES
-    figures: dict[str, object] = {
+    figures |= {
         "attention": "hybrid",
         "kv_layers": sorts.attention,
         "state_mb_per_sequence": Decimal(sorts.recurrent * kept).scaleb(-6),
     }
-    return Decoder(figures, sorts.recurrent * weights)
+    return weights
 
 
 def _mamba(section: ConfigSection, hidden: int) -> tuple[int, int, int]:

@@ -14,7 +14,6 @@ from planner.inputs.catalog.catalog import (
     Catalog,
     CatalogFile,
     Model,
-    NodeType,
     PriceBook,
     PriceBookHeader,
     shape_faults,
@@ -178,7 +177,15 @@ def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
     """Nodes of unknown GPUs or of more than they can feed, odd shapes, prices of unknown nodes."""
     for key, node in catalog.nodes.items():
         with suppress(NotKnown):
-            yield from _faults_of(node, catalog, ("nodes", key), origin["nodes", key])
+            document, path = origin["nodes", key], ("nodes", key)
+            gpu = catalog.gpus.get(node.gpu_type)
+            if gpu is None:
+                message = f"unknown GPU type {node.gpu_type!r}"
+                hint = did_you_mean(node.gpu_type, catalog.gpus, 3)
+                yield document.finding((*path, "gpu_type"), message, hint)
+            elif fault := node.overdrawn(gpu):
+                hint = "state the nameplate of the whole node"
+                yield document.finding((*path, "max_power_kw"), fault, hint)
     for key, model in catalog.models.items():
         document = origin["models", key]
         with suppress(NotKnown):
@@ -195,20 +202,6 @@ def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
                     did_you_mean(key, catalog.nodes, 3),
                     at_key=True,
                 )
-
-
-def _faults_of(
-    node: NodeType, catalog: Catalog, path: Path, document: YamlDocument
-) -> Iterator[Finding]:
-    if node.gpu_type not in catalog.gpus:
-        yield document.finding(
-            (*path, "gpu_type"),
-            f"unknown GPU type {node.gpu_type!r}",
-            did_you_mean(node.gpu_type, catalog.gpus, 3),
-        )
-    elif fault := node.overdrawn(catalog.gpus[node.gpu_type]):
-        hint = "state the nameplate of the whole node"
-        yield document.finding((*path, "max_power_kw"), fault, hint)
 
 
 def _unknown_sources(catalog: Catalog, documents: Sequence[YamlDocument]) -> Iterator[Finding]:

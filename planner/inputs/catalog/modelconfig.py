@@ -17,13 +17,15 @@ from pydantic import Field
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
-from planner.inputs.catalog.configsection import (
+from planner.inputs.catalog.decoder import (
     ConfigSection,
     ModelType,
+    Tower,
     model_types,
+    read_decoder,
+    read_tower,
     structure_keys,
 )
-from planner.inputs.catalog.decoder import Tower, read_decoder, read_tower
 from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import InputFile, Located, fault_of_path
@@ -54,14 +56,21 @@ def parsed_model_config(document: YamlDocument, named: str) -> tuple[str, Model]
     Raises InputError with all mistakes at once.
     """
     whole = ConfigSection(document, document.data, [])
-    section = _language(whole)
+    # the part that describes the decoder: the whole file, or the text part of several
+    parts = (whole.within(name) for name in _NESTED)
+    section = next((part for part in parts if part is not None), whole)
     kind = _kind(section, whole)
     section = replace(section, kind=kind)
     tied = whole.truth("tie_embedding", default=kind.tied)
     tied = whole.truth("tie_word_embeddings", default=tied)
     decoder = read_decoder(section, tied=tied)
-    tower = _tower(whole, cast("int", decoder.figures["hidden"]))
-    bits = native_bits(whole, section)
+    pictures, tower = whole.within("vision_config"), None
+    if pictures is not None:
+        name = pictures.text_of("model_type") or str(whole.data["model_type"])
+        sort = model_types().towers.get(name)
+        width = cast("int", decoder.figures["hidden"])
+        tower = None if sort is None else read_tower(whole, pictures, sort, width)
+    bits = _native_bits(whole, section)
     if decoder.parameters > LARGEST_MODEL:
         billions = decoder.parameters // 10**9
         section.fault("hidden_size", f"makes a model of {billions:,} billion parameters")
@@ -84,15 +93,6 @@ def parsed_model_config(document: YamlDocument, named: str) -> tuple[str, Model]
     return model_id, validate_values(
         figures | decoder.figures, Model, lambda path: f"{document.shown_as}: {path}"
     )
-
-
-def _tower(whole: ConfigSection, hidden: int) -> Tower | None:
-    """What reads pictures; None where there is nothing, or nothing that has a formula."""
-    section = whole.within("vision_config")
-    if section is None:
-        return None
-    kind = model_types().towers.get(section.text_of("model_type") or str(whole.data["model_type"]))
-    return None if kind is None else read_tower(whole, section, kind, hidden)
 
 
 def _left_out(whole: ConfigSection, section: ConfigSection, tower: Tower | None) -> str | None:
@@ -120,45 +120,36 @@ def _scaled_context(section: ConfigSection, context: int) -> int | None:
     return stretched if stretched > context else None
 
 
-def _language(whole: ConfigSection) -> ConfigSection:
-    """The part that describes the decoder: the whole file, or the text part of several."""
-    parts = (whole.within(name) for name in _NESTED)
-    return next((part for part in parts if part is not None), whole)
-
-
 def _kind(section: ConfigSection, whole: ConfigSection) -> ModelType:
-    """Find out what kind of model it is; raises InputError where it has no formula."""
+    """Find out what kind of model it is; raises InputError where it has no formula.
+
+    Keys that would make the model another one than its type says are noted.
+    """
     types = model_types()
     name = section.text_of("model_type")
     why_not = types.why_not(str(whole.data.get("model_type"))) or types.why_not(name)
     if name is None and whole.says("_class_name"):
-        _no_formula(whole, "_class_name", "is a diffusion pipeline")
+        whole.fault("_class_name", "is a diffusion pipeline and has no formula here", _INSTEAD)
     elif name is None and not section.findings:
         section.fault("model_type", "is missing, so nothing tells what the figures mean", _INSTEAD)
     elif why_not:
-        _no_formula(section, "model_type", f"{described(name)} {why_not}")
+        told = f"{described(name)} {why_not} and has no formula here"
+        section.fault("model_type", told, _INSTEAD)
     elif name is not None and name not in types.read:
         near = did_you_mean(name, types.read)
         section.fault("model_type", f"{described(name)} has no formula here", near or _INSTEAD)
     refuse(section.findings)
     kind = types.read[str(name)]
-    _refuse_foreign(section, kind)
-    return kind
-
-
-def _no_formula(section: ConfigSection, key: str, fault: str) -> None:
-    section.fault(key, f"{fault} and has no formula here", _INSTEAD)
-
-
-def _refuse_foreign(section: ConfigSection, kind: ModelType) -> None:
-    """Refuse keys that would make the model another one than its type says."""
-    for reason, keys in model_types().foreign.items():
-        for key in filter(section.says, keys):
-            _no_formula(section, key, f"says that the model {reason}")
+    faults = {
+        key: f"says that the model {reason} and has no formula here"
+        for reason, keys in types.foreign.items()
+        for key in keys
+    }
     for key, meaning in structure_keys(kind).items():
-        if section.says(key):
-            name = section.data["model_type"]
-            section.fault(key, f"is a key of {meaning}, which {name} is without", _INSTEAD)
+        faults.setdefault(key, f"is a key of {meaning}, which {name} is without")
+    for key in filter(section.says, faults):
+        section.fault(key, faults[key], _INSTEAD)
+    return kind
 
 
 _WIDTHS = {
@@ -171,7 +162,7 @@ _STATES_BITS = ("gptq", "awq", "auto-round", "auto_round", "autoround", "hqq", "
 _QUANTIZATION = "quantization_config"
 
 
-def native_bits(whole: ConfigSection, decoder: ConfigSection) -> int | None:
+def _native_bits(whole: ConfigSection, decoder: ConfigSection) -> int | None:
     """Width of most weights in bit; None where they are not quantized.
 
     A block that tells no width, or two, is noted in the findings.
@@ -182,9 +173,22 @@ def native_bits(whole: ConfigSection, decoder: ConfigSection) -> int | None:
     method = (section.text_of("quant_method") or "").lower()
     algorithm = (section.text_of("quant_algo") or "").lower()
     if method == "bitsandbytes":
-        return _bitsandbytes(section)
+        four, eight = section.truth("load_in_4bit"), section.truth("load_in_8bit")
+        if four and eight:
+            section.fault("load_in_8bit", "contradicts `load_in_4bit`, only one can be true")
+        elif not four and not eight:
+            message = "or `load_in_8bit` must be true in a block of bitsandbytes"
+            section.fault("load_in_4bit", message)
+        return 4 if four else 8
     if method == "compressed-tensors" or section.says("config_groups"):
-        return _groups(section)
+        # of several groups the widest, so that nothing is planned too small
+        groups = section.within("config_groups")
+        every = [groups.within(name) for name in groups.data] if groups else []
+        weights = [group.within("weights") for group in every if group]
+        widths = [one.count("num_bits", least=2, most=16) for one in weights if one]
+        if not widths:
+            section.fault("config_groups", "tells no width of the weights")
+        return max(widths, default=None)
     if method in _STATES_BITS or (not method and section.says("bits")):
         return section.count("bits", "nbits", "w_bit", least=2, most=16)
     for name in (algorithm, method):
@@ -197,29 +201,6 @@ def native_bits(whole: ConfigSection, decoder: ConfigSection) -> int | None:
         "leave the block out and state the width as `base_bits` or `bits` of the job",
     )
     return None
-
-
-def _bitsandbytes(section: ConfigSection) -> int | None:
-    four, eight = section.truth("load_in_4bit"), section.truth("load_in_8bit")
-    if four and eight:
-        section.fault("load_in_8bit", "contradicts `load_in_4bit`, only one can be true")
-    elif not four and not eight:
-        section.fault("load_in_4bit", "or `load_in_8bit` must be true in a block of bitsandbytes")
-    return 4 if four else 8
-
-
-def _groups(section: ConfigSection) -> int | None:
-    """Give the width of the groups; of several the widest, so that nothing is planned too small."""
-    groups = section.within("config_groups")
-    widths = []
-    for name in groups.data if groups else ():
-        group = groups.within(name) if groups else None
-        weights = group.within("weights") if group else None
-        if weights:
-            widths.append(weights.count("num_bits", least=2, most=16))
-    if not widths:
-        section.fault("config_groups", "tells no width of the weights")
-    return max(widths, default=None)
 
 
 class _Entry(Frozen):
@@ -245,7 +226,8 @@ def catalogued_models(
 ) -> tuple[dict[str, Model], tuple[InputFile, ...]]:
     """Read the configurations that these entries of `models` name: models by id, files read.
 
-    Raises InputError with the mistakes of all entries and of all configurations.
+    What an entry says of its model goes before what is found there. Raises InputError with the
+    mistakes of all entries and of all configurations.
     """
     entries = {key: document.data["models"][key] for key in sorted(ids)}
     part = validate(replace(document, data={"models": entries}), _Entries)
@@ -253,34 +235,25 @@ def catalogued_models(
     files: dict[str, InputFile] = {}
     findings: list[Finding] = []
     for key, entry in part.models.items():
+        location = file.path.parent / entry.config
         fault = fault_of_path(file.path.parent, entry.config, "the catalog file", "config.json")
         if fault is not None:
             findings.append(document.finding(("models", key, "config"), *fault))
             continue
         try:
-            models[key], record = _described(key, entry, file)
-            files[record.path] = record
+            read = read_document(location, shown_as=str(Path(file.shown_as).parent / entry.config))
+            _, model = parsed_model_config(read, key)
         except InputError as error:
             findings += error.findings
+            continue
+        path = (PurePosixPath(Path(file.name).parent.as_posix()) / entry.config).as_posix()
+        files[path] = InputFile(role="catalog", path=path, sha256=read.sha256, location=location)
+        said = {
+            "name": entry.name or key,
+            "source": entry.source or f"{entry.config} (sha256 {read.sha256[:12]})",
+            "note": "; ".join(note for note in (entry.note, model.note) if note) or None,
+        }
+        models[key] = model.model_copy(update=said)
     if findings:
         raise InputError(*dict.fromkeys(findings))
     return models, tuple(files[name] for name in sorted(files))
-
-
-def _described(key: str, entry: _Entry, file: Located) -> tuple[Model, InputFile]:
-    """Read one configuration; what the entry says of the model goes before what is found there."""
-    shown_as = str(Path(file.shown_as).parent / entry.config)
-    read = read_document(file.path.parent / entry.config, shown_as=shown_as)
-    _, model = parsed_model_config(read, key)
-    record = InputFile(
-        role="catalog",
-        path=(PurePosixPath(Path(file.name).parent.as_posix()) / entry.config).as_posix(),
-        sha256=read.sha256,
-        location=file.path.parent / entry.config,
-    )
-    said = {
-        "name": entry.name or key,
-        "source": entry.source or f"{entry.config} (sha256 {record.sha256[:12]})",
-        "note": "; ".join(note for note in (entry.note, model.note) if note) or None,
-    }
-    return model.model_copy(update=said), record

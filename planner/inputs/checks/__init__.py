@@ -1,1 +1,1 @@
-"""What only shows when a scenario is seen whole, and beside the catalog and the rules."""
+"""Checks of a whole scenario together with the catalog and the rules."""

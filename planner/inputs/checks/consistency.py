@@ -1,4 +1,4 @@
-"""What only shows when the scenario is seen whole and beside the catalog: the table of checks."""
+"""Checks of a whole scenario together with the catalog: the table of all checks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ _CheckOfEntry = Callable[[Whole, Path, Any], Iterator[Fault]]
 def inconsistencies(
     document: YamlDocument, scenario: ResolvedScenario, catalog: Catalog
 ) -> Iterator[Finding]:
-    """Find what contradicts itself, the horizon, or the catalog; unknown names are passed over."""
+    """Find everything that contradicts itself, the horizon or the catalog.
+
+    Unknown names are passed over.
+    """
     whole = Whole(scenario, catalog)
     of_entries = (_of_entries(whole, section, checks) for section, checks in _OF_ENTRIES.items())
     for fault in known(*(check(whole) for check in _OF_ALL), *of_entries):
@@ -110,7 +113,7 @@ def _budget(whole: Whole) -> Iterator[Fault]:
 
 
 def _unstated(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
-    """Figures that a node type lacks and a cost of its nodes goes by."""
+    """Find figures that a node type lacks and that a cost of its nodes depends on."""
     node, finance = whole.catalog.nodes.get(entry.node_type), whole.scenario.finance
     if node is None:
         return
@@ -134,11 +137,11 @@ _OF_KINDS: dict[str, tuple[OfferKind, ...]] = {
     "maximum_gpus": ("hourly",),
     "deliveries": ("buy", "reserve"),
 }
-"""Keys of offers of some kinds alone."""
+"""Keys that only offers of some kinds have."""
 
 
 def _of_its_kind(_: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
-    """What offers of its kind do not have, and the term without which nothing is reserved."""
+    """Find keys that offers of this kind do not have, and a missing term of a reservation."""
     for key, kinds in _OF_KINDS.items():
         with suppress(NotKnown):
             if getattr(offer, key) not in (None, ()) and offer.kind not in kinds:
@@ -232,7 +235,7 @@ def _retired(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
 
 
 def _sold(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
-    """A sale that is in no quarter, and nodes that were bought after they are there."""
+    """Find sales in no quarter, and nodes that were bought after they are there."""
     sale, horizon = entry.sale, whole.scenario.horizon
     if sale is None:
         return
@@ -258,7 +261,7 @@ def _sold(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
 
 
 def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
-    """Traffic of quarters that never come, or none in any quarter."""
+    """Find traffic of quarters that never come, or none in any quarter."""
     load, horizon = job.load, whole.scenario.horizon
     for key in TRAFFIC if load is not None else ():
         stated = getattr(load, key)
@@ -272,7 +275,7 @@ def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
 
 
 _MOST_PER_SECOND = 1_000_000
-"""Requests of one endpoint: what is more was counted by another time."""
+"""The most requests of one endpoint per second: more were counted by another unit of time."""
 
 
 def _too_much(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
@@ -323,7 +326,7 @@ def _activity(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
 
 
 def _derived(whole: Whole) -> Iterator[Fault]:
-    """Jobs that serve a tuned model and take the name of another, or one that looks like it."""
+    """Find jobs that serve a tuned model under another job's name, or one that looks like it."""
     names = {folded(name): name for name in whole.scenario.jobs}
     for name, job in whole.scenario.jobs.items():
         with suppress(NotKnown):
@@ -336,7 +339,10 @@ def _derived(whole: Whole) -> Iterator[Fault]:
 
 
 def _api(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
-    """Requests may leave for an API, and none serves the model; unknown ones are passed over."""
+    """Find jobs that may use an API although none serves the model.
+
+    Unknown ones are passed over.
+    """
     serve = job.serve if job.api == "allowed" and job.load else None
     models = {serve and serve.model, *(api.model for api in whole.scenario.apis.values())} - {None}
     if serve is None or models - whole.catalog.models.keys():
@@ -348,7 +354,7 @@ def _api(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
 
 
 def _undroppable(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
-    """What is in the way of `droppable`, one thing at a time."""
+    """Find what contradicts `droppable`, one thing at a time."""
     if job.droppable is None:
         return
     path = (*path, "droppable")
@@ -375,7 +381,7 @@ def _contradictions(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
 
 
 def _unlisted(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
-    """Without `teams`, a job's team is a name alone and any will do."""
+    """Find teams that are not listed; without `teams`, any name will do."""
     teams = sorted(whole.scenario.teams)
     if teams and job.team is not None and job.team not in teams:
         hint = did_you_mean(job.team, teams, 3) or f"known: {', '.join(teams)}"

@@ -1,4 +1,4 @@
-"""Names that stand for nothing, and the faults that several checks of a whole scenario can find."""
+"""Unknown names, and the faults that several checks of a whole scenario can find."""
 
 from __future__ import annotations
 
@@ -27,43 +27,43 @@ _WRITTEN = {
     "mean_power_kw": "…` (mean draw of one node under load, kW)",
     "cooling": "air` or `cooling: liquid`",
 }
-"""What comes after the key of a figure that an entry may state itself."""
+"""What follows the key of a figure that an entry may state itself."""
 
 
 class Fault(NamedTuple):
-    """One of them: where in the scenario, what, and what would mend it."""
+    """A mistake of a scenario: where it is, what it is, and what would mend it."""
 
     path: Path
     message: str
     hint: str | None = None
     at_key: bool = False
-    """Whether the key is to be pointed at, and not its value."""
+    """Whether to point at the key rather than at its value."""
 
     def below(self, *outer: str | int) -> Fault:
-        """The same at a path within another."""
+        """Return the same fault at a path within another."""
         return self._replace(path=(*outer, *self.path))
 
     def finding(self, document: YamlDocument) -> Finding:
-        """The mistake at its place in a document."""
+        """Return the finding at its place in a document."""
         return document.finding(self.path, self.message, self.hint, at_key=self.at_key)
 
 
 class Whole(NamedTuple):
-    """What a check sees, beside the entry that it is of."""
+    """What a check sees besides the entry that it examines."""
 
     scenario: ResolvedScenario
     catalog: Catalog
 
 
 def known(*parts: Iterable[Fault]) -> Iterator[Fault]:
-    """The faults of each part, up to where it asks for a value that is wrong in the file itself."""
+    """Yield the faults of each part, up to where it needs a value that is wrong itself."""
     for part in parts:
         with suppress(NotKnown):
             yield from part
 
 
 def entries(scenario: ResolvedScenario) -> Iterator[tuple[Path, FleetEntry | Offer]]:
-    """Each fleet entry and each offer, with its path."""
+    """Yield each fleet entry and each offer, with its path."""
     for name, owned in scenario.fleet.items():
         yield ("fleet", name), owned
     for name, offer in scenario.offers.items():
@@ -71,7 +71,7 @@ def entries(scenario: ResolvedScenario) -> Iterator[tuple[Path, FleetEntry | Off
 
 
 def unstated_figure(path: Path, node_type: str, key: str, what: str) -> Fault:
-    """A node type without a figure of the catalog that something needs; `path` is of its entry."""
+    """Return the fault of a node type that lacks a needed figure; `path` is its entry's."""
     return Fault(
         (*path, "node_type"),
         f"{node_type!r} has no {key} in the catalog, it is needed for {what}",
@@ -80,7 +80,7 @@ def unstated_figure(path: Path, node_type: str, key: str, what: str) -> Fault:
 
 
 def late_figures(path: Path, stated: Iterable[str], horizon: Horizon) -> Iterator[Fault]:
-    """Figures by quarter that no quarter of the horizon goes by."""
+    """Find figures by quarter that apply to no quarter of the horizon."""
     end = horizon.first_quarter + horizon.quarters
     for key in stated:
         if Quarter.parse(key) >= end:
@@ -89,7 +89,7 @@ def late_figures(path: Path, stated: Iterable[str], horizon: Horizon) -> Iterato
 
 
 def held_figures(path: Path, stated: Mapping[str, object], horizon: Horizon) -> Iterator[Fault]:
-    """Figures by quarter, each of which holds until the next: late ones, and none to begin with."""
+    """Find late figures among those that hold until the next, and a missing first one."""
     yield from late_figures(path, stated, horizon)
     first = horizon.first_quarter
     if all(Quarter.parse(key) > first for key in stated):
@@ -98,16 +98,16 @@ def held_figures(path: Path, stated: Mapping[str, object], horizon: Horizon) -> 
 
 
 _NAMED = ("sites", "fleet", "offers", "apis", "teams", "jobs")
-"""Sections whose entries have names of the user's."""
+"""Sections whose entries are named by the user."""
 _SITES = ("fleet.*.site", "offers.*.site", "offers.*.site.*")
 _TEAMS = ("jobs.*.team",)
 _LABELS = ("sites.*.labels.*",)
 
 
 def alike_names(scenario: YamlDocument) -> Iterator[Finding]:
-    """Find each name that another one of its kind looks like, beside the place of the other.
+    """Find each name that looks like another of its kind, and give the other's place.
 
-    Works on the file's plain data, so that a mistake elsewhere in it hides none of these.
+    It works on the file's plain data, so that no other mistake hides these.
     """
     for section in _NAMED:
         entries = scenario.data.get(section)
@@ -138,7 +138,7 @@ def _alike(scenario: YamlDocument, names: Iterable[tuple[Path, str]]) -> Iterato
 
 
 def _stated(scenario: YamlDocument, places: Iterable[str]) -> Iterator[tuple[Path, str]]:
-    """Every name that stands at some places."""
+    """Return every name that stands at some places."""
     for place in places:
         yield from _matches(scenario.data, tuple(place.split(".")), ())
 
@@ -164,16 +164,16 @@ _REFERENCES = {
     "jobs.*.serve.speculative.draft_model": "model",
     "jobs.*.tune.gpu_partition": "MIG profile",
 }
-"""Where names of which sort stand in a scenario; `*` is every entry, `keys` the keys."""
+"""Where names of each kind stand in a scenario; `*` is every entry, `keys` the keys."""
 
 
 def unknown_references(
     data: object, catalog: Catalog | None, rules: RuleBook | None
 ) -> Iterator[Fault]:
-    """Find every name in the plain data of a scenario that stands for nothing.
+    """Find every name in a scenario's plain data that stands for nothing.
 
-    A mistake elsewhere in it hides none of these; where catalog or rules are not known, their names
-    are passed over.
+    Other mistakes hide none of these; if the catalog or the rules are not known, their names are
+    passed over.
     """
     fault_of = cache(lambda sort, name: fault_of_name(sort, name, catalog, rules))
     for place, sort in _REFERENCES.items():
@@ -187,7 +187,7 @@ def unknown_references(
 def fault_of_name(
     sort: str, name: str, catalog: Catalog | None, rules: RuleBook | None = None
 ) -> tuple[str, str | None] | None:
-    """What is wrong with a name of a sort, and what may have been meant; None where it is known."""
+    """Say what is wrong with a name, and what may have been meant; None if it is known."""
     if sort == "rule":
         return None if rules is None else _of_rule(name, rules)
     if catalog is None:
@@ -215,7 +215,10 @@ def _of_rule(name: str, rules: RuleBook) -> tuple[str, str | None] | None:
 
 
 def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tuple[Path, str]]:
-    """Every text at a pattern; what has another shape is reported when the model is built."""
+    """Yield every text at a pattern.
+
+    Values of another shape are reported when the model is built.
+    """
     if not pattern:
         if isinstance(value, str):
             yield path, value
@@ -238,7 +241,7 @@ def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tu
 def unknown_reference(
     sort: str, name: str, known: Collection[str], catalog: Catalog | None
 ) -> tuple[str, str | None]:
-    """What is wrong with a name that is not known, and what may have been meant."""
+    """Say what is wrong with an unknown name, and what may have been meant."""
     names = sorted(known)
     several = [] if sort == "model" else get_close_matches(name.casefold(), names, 1, _A_SLIP)
     with suppress(NotKnown):
@@ -254,12 +257,12 @@ def unknown_reference(
 
 
 _A_SLIP = 0.9
-"""How much two names have in common of which one is a slip of the hand."""
+"""The similarity from which a name counts as a misspelling of another."""
 _SAME_PIECES = re.compile(r"(?P<form>sxm|pcie|nvl)[0-9]*|(?P<size>[0-9]+)g(?:i?b)?")
 
 
 def _pieces(name: str) -> set[str]:
-    """The words of a product's name, as ids have them: `SXM5` and `80G` are `sxm` and `80gb`."""
+    """Split a product's name into words as ids have them: `SXM5` and `80G` are `sxm` and `80gb`."""
     found = set()
     for piece in pieces(name.replace("_", " ")):
         same = _SAME_PIECES.fullmatch(piece)
@@ -268,7 +271,7 @@ def _pieces(name: str) -> set[str]:
 
 
 def _called(sort: str, name: str, catalog: Catalog | None) -> list[str]:
-    """The ids that a product's or model's name stands for."""
+    """Return the ids that a product's or model's name stands for."""
     if catalog is None:
         return []
     if sort == "model":
@@ -281,11 +284,11 @@ def _called(sort: str, name: str, catalog: Catalog | None) -> list[str]:
 _WIDTH = re.compile(
     r"[-_.](?:fp8|int[48]|awq|gptq|gguf|bnb|[48]bit|nvfp4|mxfp4|w[0-9]+a[0-9]+)\b.*", re.I
 )
-"""The end of a checkpoint's name that tells its width, which is stated by itself."""
+"""The end of a checkpoint's name that tells its width, which is stated separately."""
 
 
 def _models_called(name: str, catalog: Catalog) -> list[str]:
-    """The model of a name elsewhere: `Llama-3.1-70B-Instruct-AWQ`, `llama3.1:70b`."""
+    """Return the model of a name elsewhere: `Llama-3.1-70B-Instruct-AWQ`, `llama3.1:70b`."""
     plain = _WIDTH.sub("", name.replace(":", "-"))
     if id_ := catalog.model_called(plain):
         return [id_]
@@ -297,7 +300,10 @@ def _only_signs(name: str) -> str:
 
 
 def _gpus_called(name: str, catalog: Catalog) -> list[str]:
-    """GPU types that a product's name stands for, such as `H100`, `A100 SXM4 80GB` or `MI300`."""
+    """Return the GPU types that a product's name stands for.
+
+    Such as `H100`, `A100 SXM4 80GB` or `MI300`.
+    """
     asked = _pieces(name)
     of_family = [key for key, gpu in catalog.gpus.items() if pieces(gpu.family) <= asked]
     begun = [
@@ -313,7 +319,7 @@ def _gpus_called(name: str, catalog: Catalog) -> list[str]:
 
 
 def _nodes_called(name: str, catalog: Catalog) -> list[str]:
-    """Node types that have all words of a name which any has: of their ids, products and GPUs."""
+    """Return the node types whose ids, products or GPUs contain all known words of a name."""
     words = {
         key: _pieces(f"{key} {node.product} {node.gpu_type}") for key, node in catalog.nodes.items()
     }
@@ -331,7 +337,7 @@ _LISTED_BY = {
 
 
 def _listing(sort: str, names: list[str]) -> str | None:
-    """All names where they are few, else the command that lists them."""
+    """List the names if they are few, else name the command that lists them."""
     if len(names) <= 8:
         return f"known: {', '.join(names)}" if names else None
     if sort not in _LISTED_BY:

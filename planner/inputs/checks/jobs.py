@@ -1,4 +1,4 @@
-"""What one job says that contradicts itself or its model, and what is said to run, but cannot."""
+"""Checks of a single job against itself and its model, and of units that are said to run today."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ _GOES_WITH: Final[dict[str, dict[str, tuple[object, ...]]]] = {
     "sync_each_batch": {"sharding": ("fsdp", "fsdp2")},
     "loading": {"sharding": ("fsdp", "fsdp2", "zero-3")},
 }
-"""Keys of a tuning job that mean something beside some values of others alone."""
+"""Keys of a tuning job that only have a meaning together with some values of others."""
 _OFF: Final = (None, False, "sharded")
-"""What says the same as leaving such a key out."""
+"""Values that mean the same as leaving such a key out."""
 _WIDEST_BYTES = 4
-"""Of one parameter, in fp32."""
+"""Bytes of one parameter in fp32."""
 _ABOVE_ANY_MEAN = 95
-"""A percentile from here on lies above the mean of whatever people and programs send."""
+"""From this percentile on, a length lies above the mean of any real traffic."""
 
 
 def contradictions(job: Job, catalog: Catalog) -> Iterator[Fault]:
-    """Find all of these, each with its path in the job; an unknown model is passed over."""
+    """Find all contradictions of a job, each with its path; an unknown model is passed over."""
     with suppress(NotKnown):
         yield from (one.below("tune") for one in _of_tune(job.tune, catalog))
     with suppress(NotKnown):
@@ -99,7 +99,7 @@ def _parameters_b(about: Tune | Serve, catalog: Catalog) -> Decimal | None:
 def _too_long(
     about: Tune | Serve, key: Literal["sequence", "context"], catalog: Catalog
 ) -> Iterator[Fault]:
-    """More tokens than the model takes, or where it is not known, than any of the catalog does."""
+    """Find more tokens than the model takes, or than any model does if it is not known."""
     tokens: int | None = getattr(about, key)
     model = _model(about, catalog)
     if tokens is None or (model is None and about.model is not None):
@@ -114,7 +114,7 @@ def _too_long(
 
 
 def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
-    """A request or an answer that is longer than `context` allows, or than the model takes."""
+    """Find a request or an answer longer than `context` allows, or than the model takes."""
     model, load = _model(serve, catalog), serve.load
     if load is None:
         return
@@ -139,7 +139,7 @@ def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
 
 
 def _traffic(load: Load | None) -> Iterator[Fault]:
-    """A day of less than one request, and lengths of requests that have another mean."""
+    """Find a day of less than one request, and request lengths that contradict their mean."""
     if load is None:
         return
     tokens, each = load.tokens_per_day, load.input_tokens + load.output_tokens
@@ -161,7 +161,7 @@ def _traffic(load: Load | None) -> Iterator[Fault]:
 
 
 def _of_another_mean(lengths: LengthPercentiles, path: Path, mean: int) -> Iterator[Fault]:
-    """Percentiles that no requests of this mean have, or none that ever arrived at an engine."""
+    """Find percentiles that no requests of this mean can have, or that none ever had."""
     stated = {int(name[1:]): tokens for name, tokens in lengths.stated.items()}
     parts = zip(stated.items(), [*list(stated)[1:], 100], strict=True)
     least = sum((above - percent) * tokens for (percent, tokens), above in parts) / Fraction(100)
@@ -176,7 +176,7 @@ def _of_another_mean(lengths: LengthPercentiles, path: Path, mean: int) -> Itera
 
 
 def _rank(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
-    """A rank that no matrix of the model has: the width bounds it, or all of its parameters do."""
+    """Find a rank that no matrix of the model has, by its width or by all of its parameters."""
     rank, model = tune.adapter_rank, _model(tune, catalog)
     if rank is None or tune.method not in ("lora", "qlora"):
         return
@@ -202,7 +202,7 @@ def _data(tune: Tune) -> Iterator[Fault]:
 
 
 def _larger(size_gb: Decimal, about: Tune | Serve, catalog: Catalog, key: str) -> Iterator[Fault]:
-    """An adapter that is larger than all of its base at 32 bit."""
+    """Find an adapter that is larger than all of its base at 32 bit."""
     parameters_b = _parameters_b(about, catalog)
     if parameters_b is not None and size_gb > parameters_b * _WIDEST_BYTES:
         yield Fault(
@@ -219,7 +219,7 @@ def _adapters(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
 
 
 def _draft(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
-    """A draft that is no smaller than the model which verifies it."""
+    """Find a draft model that is no smaller than the model which verifies it."""
     speculative, parameters_b = serve.speculative, _parameters_b(serve, catalog)
     if speculative is None or parameters_b is None:
         return
@@ -242,7 +242,7 @@ def _draft(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
 
 
 def _decoding(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
-    """What a served job says of answers or images though its model, or its load, has none."""
+    """Find settings of answers or images for a model, or a load, that has none."""
     model, load = _model(serve, catalog), serve.load
     known_model = model is not None or serve.model is None
     sees = model is not None and model.tower_parameters_b is not None
@@ -275,7 +275,7 @@ def _generating(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
 
 
 def out_of_place(tune: Tune) -> Iterator[Fault]:
-    """Find what a tuning job states though it means nothing beside what else it states."""
+    """Find keys of a tuning job that mean nothing beside what else it states."""
     for key, needed in _GOES_WITH.items():
         with suppress(NotKnown):
             if key not in tune.model_fields_set or getattr(tune, key) in _OFF:
@@ -289,7 +289,7 @@ def out_of_place(tune: Tune) -> Iterator[Fault]:
 
 
 def _parallelism(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
-    """A split of something that the model does not have, or that leaves some GPU less of it."""
+    """Find a split of something the model does not have, or that leaves GPUs with nothing."""
     parallelism, model = tune.parallelism, _model(tune, catalog)
     if parallelism is None or model is None:
         return
@@ -364,7 +364,7 @@ class _Today:
 
 
 def running(whole: Whole) -> Iterator[Fault]:
-    """What the entries say that cannot be, in their order."""
+    """Find what the entries say that cannot be, in order."""
     today = _Today(whole.scenario)
     for position, entry in enumerate(whole.scenario.running):
         path = ("running", position)
@@ -428,7 +428,10 @@ def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> I
 
 
 def _all_stand(scenario: ResolvedScenario, catalog: Catalog) -> bool:
-    """Whether all nodes are of a known type at a known site: only then a name is surely of none."""
+    """Return whether all nodes have known types and sites.
+
+    Only then an unknown name is surely wrong.
+    """
     sites = scenario.sites.keys()
     return all(
         entry.node_type in catalog.nodes and (not sites or sites >= set(entry.sites))
@@ -437,7 +440,7 @@ def _all_stand(scenario: ResolvedScenario, catalog: Catalog) -> bool:
 
 
 def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
-    """Find what is pinned where it may not stay, in a placement that is known to be one."""
+    """Find units that are pinned where they may not stay, in a placement known to be valid."""
     nodes, pools = node_places(scenario), pool_places(scenario)
     units: Counter[str] = Counter()
     for position, entry in enumerate(scenario.running):
@@ -451,7 +454,7 @@ def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
 def _places(
     entry: Running, nodes: dict[str, NodePlace], pools: dict[str, NodePlace]
 ) -> Iterator[tuple[Path, str, NodePlace | None]]:
-    """Where in the entry a place is named, the name, and the place if there is one."""
+    """Yield where in the entry a place is named, the name, and the place if there is one."""
     if entry.pool is not None:
         yield ("pool",), entry.pool, pools.get(entry.pool)
     for position, name in enumerate(entry.nodes):
@@ -481,7 +484,10 @@ def _unknown(
 def _kept_off(
     scenario: ResolvedScenario, path: Path, entry: Running, unit: int, place: NodePlace
 ) -> Iterator[Fault]:
-    """What keeps pinned units from staying; `unit` is the lowest of the entry, the last to end."""
+    """Say what keeps pinned units from staying.
+
+    `unit` is the lowest of the entry, the last to end.
+    """
     job = scenario.jobs[entry.job]
     if entry.pinned or job.pinned:
         yield from _retired(scenario, path, entry, unit, place)
@@ -498,9 +504,9 @@ def _kept_off(
 def _retired(
     scenario: ResolvedScenario, path: Path, entry: Running, unit: int, place: NodePlace
 ) -> Iterator[Fault]:
-    """A node that leaves service keeps nobody; a unit that may be short may stop with it.
+    """Find pinned units on a node that leaves service, unless they may be short and stop with it.
 
-    Nodes that left before the horizon have no number, so that nothing can be listed on them.
+    Nodes that left before the horizon have no number, so nothing can be listed on them.
     """
     if not place.numbers:
         return
@@ -519,13 +525,13 @@ def _retired(
 
 
 def _unpinned(entry: Running, job: Job) -> str:
-    """What to write so that the units of an entry may move: a job may pin all of them."""
+    """Say what to write so that the units of an entry may move: a job may pin all of them."""
     where = f" of `jobs.{entry.job}`" if job.pinned else ""
     return f"let it move (`pinned: false`{where})"
 
 
 def _may_share(scenario: ResolvedScenario, entry: Running, job: Job) -> bool:
-    """Whether others may hold the GPUs of its units as well: other parts, or at other hours."""
+    """Return whether others may hold its units' GPUs as well: in other parts, or at other hours."""
     policies = scenario.policies
     if job.serve is not None:
         in_parts = policies.shared_gpus or policies.mig != "never"
@@ -534,7 +540,7 @@ def _may_share(scenario: ResolvedScenario, entry: Running, job: Job) -> bool:
 
 
 def nothing_to_keep(whole: Whole) -> Iterator[Fault]:
-    """With the current placement listed, a job that is pinned must be in it."""
+    """Find a pinned job that is missing from the list of what runs today."""
     listed = {entry.job for entry in whole.scenario.running}
     for name, job in whole.scenario.jobs.items():
         with suppress(NotKnown):

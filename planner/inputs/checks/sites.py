@@ -1,4 +1,4 @@
-"""What contradicts itself in sites, and in the nodes that they hold."""
+"""Checks of sites, and of the nodes that they hold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.inputs.text import described, did_you_mean, flow
 
 
 def figures_by_quarter(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
-    """Limits that begin too late, or never."""
+    """Find limits that begin too late, or never."""
     for limit in SITE_LIMITS:
         stated = getattr(site, limit.key)
         if isinstance(stated, dict):
@@ -24,7 +24,7 @@ def figures_by_quarter(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
 
 
 def spare_groups(_: Whole, path: Path, site: Site) -> Iterator[Fault]:
-    """Node types of two groups, and racks to lose where none are stated or none would be left."""
+    """Find node types of two groups, and racks to lose that are not stated or would not be left."""
     name = path[1]
     first: dict[str, str] = {}
     for group, stated in site.spare_groups.items():
@@ -48,7 +48,7 @@ def spare_groups(_: Whole, path: Path, site: Site) -> Iterator[Fault]:
 
 
 def cooled_by(node: NodeType) -> frozenset[str] | None:
-    """What can cool a node, `air`, `liquid` or either; None where the catalog does not say.
+    """Return what can cool a node: `air`, `liquid` or either; None if the catalog does not say.
 
     Liquid-assisted air is air to the building: the liquid stays inside the server.
     """
@@ -60,7 +60,7 @@ def cooled_by(node: NodeType) -> frozenset[str] | None:
 
 
 def node_sites(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
-    """Sites of nodes that `sites` does not list."""
+    """Find sites of nodes that `sites` does not list."""
     sites = whole.scenario.sites
     for name in entry.sites:
         if sites and name not in sites:
@@ -68,7 +68,7 @@ def node_sites(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[
 
 
 def site_needs(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
-    """Nodes that a site cannot cool or hold, or of which the catalog does not say."""
+    """Find nodes that a site cannot cool or hold, or for which the catalog lacks the figures."""
     node = whole.catalog.nodes.get(entry.node_type)
     if isinstance(entry, Offer) and entry.step_hours:
         return  # its nodes stand at the provider's
@@ -118,7 +118,7 @@ def _cooling(
 def _figures(
     path: Path, entry: FleetEntry | Offer, name: str, site: Site, node: NodeType
 ) -> Iterator[Fault]:
-    """Figures of the catalog that a limit needs, and nodes that no rack of the site holds."""
+    """Find missing catalog figures that a limit needs, and nodes that no rack of the site holds."""
     racks = site.racks
     of_rack = {HEIGHT: racks.units, POWER: racks.power_kw} if racks else {}
     beyond = []
@@ -138,7 +138,7 @@ def _figures(
 
 
 def taken_already(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
-    """Owned nodes that exceed a limit of a site before anything is bought: its first quarter."""
+    """Find owned nodes that exceed a site's limit in the first quarter, before any purchase."""
     for limit in site.limits:
         for quarter in whole.scenario.horizon.all_quarters:
             nodes = _owned_at(whole, str(path[1]), quarter)
@@ -154,7 +154,7 @@ def taken_already(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
 
 
 def _owned_at(whole: Whole, site: str, quarter: Quarter) -> list[tuple[NodeType, int]]:
-    """Nodes owned at a site that have not retired by a quarter."""
+    """Return the nodes owned at a site that have not retired by a quarter."""
     known_types = whole.catalog.nodes
     return [
         (known_types[entry.node_type], entry.count)
@@ -166,7 +166,7 @@ def _owned_at(whole: Whole, site: str, quarter: Quarter) -> list[tuple[NodeType,
 
 
 def job_places(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
-    """Sites and labels of a job that there are not, or not at one place."""
+    """Find sites and labels of a job that do not exist, or not at one place."""
     scenario = whole.scenario
     unlike = [*known(_sites_of(scenario, path, job), _labels_of(scenario, path, job))]
     yield from unlike or known(_nowhere(scenario, path, job))
@@ -200,7 +200,7 @@ def _nowhere(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Fault
 
 
 def _labelled(label: str, scenario: ResolvedScenario) -> str:
-    """How a site is given a label; once one site is listed, all of them must be."""
+    """Say how a site is given a label; once one site is listed, all of them must be."""
     labels = {"labels": (label,)}
     if scenario.sites:
         return f"let one carry it: `labels: {flow(labels['labels'])}` in an entry of `sites:`"
@@ -209,7 +209,7 @@ def _labelled(label: str, scenario: ResolvedScenario) -> str:
 
 
 def misstated(whole: Whole) -> Iterator[Fault]:
-    """Figures of one node type that differ from the first that is stated, or cannot be together."""
+    """Find figures of one node type that differ from the first stated, or cannot go together."""
     scenario, catalog = whole.scenario, whole.catalog
     first: dict[tuple[str, str], tuple[Path, object]] = {}
     for path, entry in entries(scenario):
@@ -234,7 +234,7 @@ def misstated(whole: Whole) -> Iterator[Fault]:
 def _impossible(
     node_type: str, first: dict[tuple[str, str], Path], catalog: Catalog
 ) -> Iterator[Fault]:
-    """A nameplate below what the GPUs draw at their limit, or below the mean draw."""
+    """Find a nameplate below what the GPUs draw at their limit, or below the mean draw."""
     node = catalog.nodes[node_type]
     plate, mean = first.get((node_type, "max_power_kw")), first.get((node_type, "mean_power_kw"))
     gpu = catalog.gpus.get(node.gpu_type)

@@ -1,4 +1,4 @@
-"""A model from a file: all of its mistakes, and what is known of it in spite of them."""
+"""Builds a model from a file: finds all mistakes, and keeps what is known in spite of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.inputs.reading.shape import FieldTree, alternatives
 from planner.inputs.reading.words import Told, kept_as_written, told
 
 _Wrong = Mapping[str | int, "_Wrong | None"]
-"""Keys and positions with what is wrong below; None where the value itself is."""
+"""Keys and positions with what is wrong below; None if the value itself is."""
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -34,7 +34,7 @@ _KINDS = (
     (("gpus", "nodes", "models", "purchase"), "a catalog", "a scenario names it under `use:`"),
     (("rules",), "rules", "a scenario names them under `use:`"),
 )
-"""What only one kind of file states at its top, and what reads that."""
+"""Keys that only one kind of file has at its top, and the commands that read it."""
 
 
 class Attempts:
@@ -43,10 +43,11 @@ class Attempts:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.sound = True
-        """Whether every step gave all of its result; what it lacks may have been told before."""
+        """Whether every step gave its full result; what is missing may have been reported
+        before."""
 
     def take(self, step: Callable[[], R]) -> R | None:
-        """Give the step's result, or None where it found mistakes."""
+        """Return the step's result, or None if it found mistakes."""
         try:
             return step()
         except InputError as error:
@@ -55,7 +56,7 @@ class Attempts:
             return None
 
     def known(self, step: Callable[[], R]) -> R | None:
-        """Give the step's result, or what is known of it where it found mistakes."""
+        """Return the step's result, or what is known of it if it found mistakes."""
         try:
             return step()
         except InputError as error:
@@ -69,8 +70,8 @@ def validate(
 ) -> M:
     """Build the model; raises InputError with all mistakes of the file, each at its place.
 
-    Numbers where text belongs become text in the document: `2027` and `12e4` as they are written.
-    Hints for unknown keys go by `known_as`, where the file may hold more than the model. The error
+    Numbers in place of text become text in the document: `2027` and `12e4` as they are written.
+    Hints for unknown keys use `known_as`, if the file may hold more than the model. The error
     knows the model as far as its values are sound.
     """
     require_kind(document, known_as or model)
@@ -94,7 +95,7 @@ def read_as(read: Callable[[], YamlDocument], model: type[M]) -> tuple[YamlDocum
 
 
 def require_kind(document: YamlDocument, model: type[BaseModel]) -> None:
-    """Raise InputError where most keys are those of another kind of file, or none is known."""
+    """Raise InputError if most keys belong to another kind of file, or none is known."""
     shape, known = FieldTree(model), model.model_fields.keys()
     stated = document.data.keys() - {"format"}
     if 2 * len(known & stated) > len(stated):
@@ -125,7 +126,7 @@ def _refusal(
     error: ValidationError | None,
     empty: Sequence[Path],
 ) -> InputError:
-    """All mistakes: of values, of sections that contradict themselves, and keys without a value."""
+    """Return all mistakes: of values, of contradictory sections, and keys without a value."""
     found = Told((), frozenset(), frozenset())
     if error is not None:
         found = told(document, known_as, error)
@@ -147,7 +148,7 @@ def _empty(
     findings: Sequence[Finding],
     empty: Sequence[Path],
 ) -> Iterator[Finding]:
-    """A finding for each key without a value: it may mean nothing, or all the defaults."""
+    """Yield a finding for each key without a value: it may mean nothing, or all the defaults."""
     shape = FieldTree(model)
     reported = {finding.path for finding in findings}
     for path in empty:
@@ -157,10 +158,10 @@ def _empty(
 
 
 def validate_values(values: Mapping[str, Any], model: type[M], name_of: Callable[[str], str]) -> M:
-    """Build the model from values that come from no file, such as options of the command line.
+    """Build the model from values that come from no file, such as command-line options.
 
-    `name_of` turns a dotted path into what the user wrote, such as `--batch`.
-    Raises InputError with all mistakes, each under that name.
+    `name_of` turns a dotted path into what the user wrote, such as `--batch`. Raises InputError
+    with all mistakes, each under that name.
     """
     document = YamlDocument(shown_as="", sha256="", data=dict(values), text="", branch={})
     try:
@@ -177,14 +178,14 @@ _NOTHING = object()
 
 
 def nothing_of(model: type[M]) -> M:
-    """A model of which no value is known."""
+    """Return a model of which no value is known."""
     nothing = model.model_construct()
     nothing.__dict__.clear()
     return nothing
 
 
 def _contradictions(built: BaseModel, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """What contradicts itself in the models on the way to these paths, with the place of each."""
+    """Yield contradictions in the models on the way to these paths, each with its place."""
     outer = {path[:depth] for path in paths for depth in range(len(path) + 1)}
     for path in sorted(outer, key=lambda path: tuple(map(str, path))):
         with suppress(NotKnown, KeyError, IndexError):
@@ -216,7 +217,10 @@ def _at(value: Any, path: Path) -> Any:  # noqa: ANN401 - whatever a model holds
 
 
 def _tree(wrong: Iterable[Path], odd: Iterable[Path]) -> _Wrong:
-    """These paths as a tree: what is `odd` is kept, as its values are right one by one."""
+    """Return these paths as a tree.
+
+    `odd` ones are kept, since their values are right one by one.
+    """
     tree: dict[str | int, Any] = {}
     for paths, is_odd in ((wrong, False), (odd, True)):
         for path in sorted(paths, key=len):
@@ -248,7 +252,7 @@ def _model(model: type[M], data: Mapping[str, Any], wrong: _Wrong) -> M:
 
 @lru_cache(maxsize=1024)
 def _of_fields(model: type[BaseModel], names: frozenset[str]) -> type[BaseModel]:
-    """A model of some of the fields, each of which is what it is in the whole."""
+    """Build a model of some of the fields, each as it is in the whole."""
     fields: dict[str, Any] = {
         name: (field.annotation, field)
         for name, field in model.model_fields.items()
@@ -258,7 +262,7 @@ def _of_fields(model: type[BaseModel], names: frozenset[str]) -> type[BaseModel]
 
 
 def _value(annotation: object, value: object, wrong: _Wrong) -> object:
-    """What is known of a value in which something is wrong; of figures by key, nothing is."""
+    """Return what is known of a partly wrong value; of figures by key, nothing is."""
     with suppress(ValidationError):
         for one in alternatives(annotation):
             if isinstance(value, dict) and _is_model(one):
@@ -284,7 +288,7 @@ def _entry(annotation: object, key: str | int, value: object, wrong: _Wrong) -> 
 
 
 def _has_parts(container: object) -> bool:
-    """Whether what it holds are models, mappings or lists: one entry may be wrong by itself."""
+    """Return whether it holds models, mappings or lists, so that one entry alone may be wrong."""
     inner = get_args(container)[1 if get_origin(container) is dict else 0]
     kinds = [one for one in alternatives(inner) if one is not type(None)]
     return len(kinds) == 1 and (_is_model(kinds[0]) or get_origin(kinds[0]) in (dict, tuple))

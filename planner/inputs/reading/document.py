@@ -21,11 +21,11 @@ _LONGEST_KEY_SHOWN = 60
 
 
 class Refused:
-    """Stands for a value that cannot be read and was reported: no field takes it."""
+    """Stands for a value that cannot be read and was reported: no field accepts it."""
 
 
 class TextPosition(NamedTuple):
-    """Where something begins, both 1-based."""
+    """Where something begins; both figures are 1-based."""
 
     line: int
     column: int
@@ -36,15 +36,15 @@ class Mark(Protocol):
 
     @property
     def index(self) -> int:
-        """In the whole text."""
+        """The index in the whole text."""
 
     @property
     def line(self) -> int:
-        """In which line."""
+        """The line."""
 
     @property
     def column(self) -> int:
-        """Where in the line."""
+        """The column in the line."""
 
 
 class Entry(NamedTuple):
@@ -54,9 +54,9 @@ class Entry(NamedTuple):
     """For an item of a list, its value's place."""
     value: Mark
     branch: Mapping[str | int, Entry] | None
-    """The entries within, where the value is a mapping or list."""
+    """The entries within, if the value is a mapping or list."""
     origin: YamlDocument | None = None
-    """What it and all within it was written in, where that is not the document around it."""
+    """The document that it and all within it was written in, if that is not the one around it."""
 
 
 Branch = Mapping[str | int, Entry]
@@ -77,9 +77,10 @@ def dotted(path: Path) -> str:
 
 
 def parts_of(text: str) -> tuple[str, ...]:
-    """Read the keys of a dotted path; raises ValueError, in words for a user, for what is none.
+    """Read the keys of a dotted path.
 
-    Between quotes a key may hold anything; between single ones, a single one is written twice.
+    Between quotes a key may hold anything; between single quotes, a single quote is written
+    twice. Raises ValueError, in words for a user, for what is no path.
     """
     parts: list[str] = []
     at = 0
@@ -121,24 +122,24 @@ class YamlDocument:
     shown_as: str
     """The file's name as the user wrote it."""
     sha256: str
-    """Of the bytes, with line ends as LF."""
+    """The digest of the bytes, with line ends as LF."""
     data: dict[str, Any]
     text: str
     branch: Branch
-    """Places, in the shape of the data."""
+    """The places, in the shape of the data."""
     path: FilePath | None = None
-    """The file, where it was read from one."""
+    """The file, if it was read from one."""
 
     @cached_property
     def _lines(self) -> list[str]:
         return self.text.split("\n")
 
     def source_line(self, line: int) -> str | None:
-        """Give the line as written, 1-based; None past the end."""
+        """Return the line as written, 1-based; None past the end."""
         return self._lines[line - 1] if 1 <= line <= len(self._lines) else None
 
     def empty_values(self) -> list[Path]:
-        """Paths of all keys and items that have no value."""
+        """Return the paths of all keys and items that have no value."""
         found: list[Path] = []
         open_values: list[tuple[Path, Any]] = [((), self.data)]
         while open_values:
@@ -152,7 +153,7 @@ class YamlDocument:
         return found
 
     def _entry(self, path: Path) -> tuple[Entry | None, int, YamlDocument]:
-        """The entry of the longest part of the path that exists, that part's length, its origin."""
+        """Return the entry of the longest existing part of a path, its length, and its origin."""
         branch: Branch | None = self.branch
         found: Entry | None = None
         origin: YamlDocument = self
@@ -165,44 +166,44 @@ class YamlDocument:
         return found, len(path), origin
 
     def origin(self, path: Path) -> YamlDocument:
-        """The file or argument that a value, or its nearest existing parent, was written in."""
+        """Return the file or argument in which a value, or its nearest parent, was written."""
         return self._entry(path)[2]
 
     def entry(self, path: Path) -> Entry:
-        """The entry at a path that exists, with its origin; raises KeyError for any other."""
+        """Return the entry at a path, with its origin; raises KeyError if there is none."""
         entry, depth, origin = self._entry(path)
         if entry is None or depth < len(path):
             raise KeyError(dotted(path))
         return entry._replace(origin=origin)
 
     def states(self, path: Path) -> bool:
-        """Whether there is a value at a path."""
+        """Return whether there is a value at a path."""
         entry, depth, _ = self._entry(path)
         return entry is not None and depth == len(path)
 
     def value(self, path: Path) -> Any:  # noqa: ANN401 - whatever a file can hold
-        """The value at a path; raises KeyError, IndexError or TypeError where there is none."""
+        """Return the value at a path; raises KeyError, IndexError or TypeError if there is none."""
         value: Any = self.data
         for part in path:
             value = value[part]
         return value
 
     def key_place(self, path: Path) -> TextPosition:
-        """Where the key begins; of the nearest existing parent if there is no such key."""
+        """Return where the key begins, or that of the nearest parent if there is no such key."""
         entry, _, _ = self._entry(path)
         return (
             TextPosition(entry.key.line + 1, entry.key.column + 1) if entry else TextPosition(1, 1)
         )
 
     def value_place(self, path: Path) -> TextPosition:
-        """Where a plain value begins, and for mappings and missing values their key's place."""
+        """Return where a plain value begins; for others, the key's place."""
         entry, depth, _ = self._entry(path)
         if entry is None or depth < len(path) or entry.branch is not None:
             return self.key_place(path)
         return TextPosition(entry.value.line + 1, entry.value.column + 1)
 
     def written(self, path: Path) -> str | None:
-        """A word without quotes as the file has it; None where no text stands behind the path."""
+        """Return an unquoted word as the file has it; None if no text stands behind the path."""
         entry, depth, origin = self._entry(path)
         if entry is None or depth < len(path):
             return None
@@ -212,7 +213,7 @@ class YamlDocument:
     def finding(
         self, path: Path, message: str, hint: str | None = None, *, at_key: bool = False
     ) -> Finding:
-        """One mistake at a path of this file; at the value unless told otherwise."""
+        """Return a mistake at a path of this file: at the value, or with `at_key` at the key."""
         place = self.key_place(path) if at_key else self.value_place(path)
         origin = self.origin(path)
         return Finding(

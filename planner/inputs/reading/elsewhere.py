@@ -1,7 +1,7 @@
 """What other tools, and common speech, call the keys and values of a scenario.
 
 Kubernetes, Slurm, vLLM, Hugging Face (Trainer, PEFT, bitsandbytes), DeepSpeed, Megatron, Axolotl
-and LLaMA-Factory have words of their own for much that stands here. A hint names ours.
+and LLaMA-Factory have words of their own for many keys. A hint names ours.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ _ELSEWHERE = {
     "users": "concurrent_users",
     "virtual_pipeline": "virtual_pipeline_model_parallel_size",
 }
-"""Keys here, or `key: value` of what is a switch elsewhere, with what other tools call them."""
+"""Our keys, or `key: value` for what is a switch elsewhere, with what other tools call them."""
 CALLED: dict[str, list[str]] = {}
-"""Keys elsewhere, with what they may be called here."""
+"""Keys of other tools, each with its possible names here."""
 for _ours, _theirs in _ELSEWHERE.items():
     for _word in _theirs.split():
         CALLED.setdefault(_word, []).append(_ours)
@@ -115,7 +115,7 @@ _IDLE = {
     *("save_strategy", "seed", "swap_space", "trust_remote_code", "warmup_ratio", "warmup_steps"),
     *("weight_decay",),
 }
-"""Keys elsewhere that have no counterpart, as no figure of a plan depends on them."""
+"""Keys of other tools that have no counterpart, because no figure of a plan depends on them."""
 NO_COUNTERPART = "nothing here is like it: delete the line"
 
 _SAME_AS = {
@@ -148,28 +148,28 @@ _SAME_AS = {
     "nim": ("tensorrt-llm", "vllm"),
     "rlhf": ("ppo", "grpo", "dpo"),
 }
-"""What values are called elsewhere."""
+"""Values as other tools call them."""
 
 
 _NOTHING = {
     *("?", "any", "auto", "default", "inf", "infinite", "infinity", "n/a", "na", "no limit"),
     *("none", "null", "open", "pending", "tba", "tbc", "tbd", "unknown", "unlimited"),
 }
-"""Words for a value that nobody has stated, or that there is none."""
+"""Words for a value that nobody has stated, or for none."""
 
 
 def is_nothing(word: str) -> bool:
-    """Whether a word says that no value is known, or that there is none."""
+    """Return whether a word says that no value is known, or that there is none."""
     return word.strip().casefold() in _NOTHING or word.casefold().startswith("quote ")
 
 
 def _plain(word: str) -> str:
-    """A key as most tools write theirs: `--max-num-seqs` is `max_num_seqs`."""
+    """Normalize a key to the form of most tools: `--max-num-seqs` is `max_num_seqs`."""
     return word.strip("-").casefold().replace("-", "_")
 
 
 def keys_for(key: str, known: Collection[str] | None = None) -> list[str]:
-    """What a key of other tools, or of common speech, is called: all, or those that are known."""
+    """Return our names for a key of other tools: all, or those that are `known`."""
     names = CALLED.get(_plain(key), [])
     if known is None:
         return names
@@ -181,11 +181,11 @@ def keys_for(key: str, known: Collection[str] | None = None) -> list[str]:
 
 
 def is_idle(key: str) -> bool:
-    """Whether it is a key elsewhere, and no figure of a plan depends on it."""
+    """Return whether it is a key of other tools on which no figure of a plan depends."""
     return _plain(key) in _IDLE
 
 
 def values_for(value: object, choices: Collection[str]) -> list[str]:
-    """Those of the choices that a value elsewhere may mean."""
+    """Return those of the choices that a value of other tools may mean."""
     said = ("false", "true")[value] if isinstance(value, bool) else str(value).strip().casefold()
     return [one for one in _SAME_AS.get(said, ()) if one in choices]

@@ -1,4 +1,4 @@
-"""What a figure is that is written as elsewhere: `$3/hr`, `80 GiB`, `2 weeks`, `1.5M tokens`."""
+"""Reads figures as people write them, for hints: `$3/hr`, `80 GiB`, `2 weeks`, `1.5M tokens`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BETWEEN = re.compile(
     rf"(?P<least>{_FIGURE})\s*(?:-|to|bis|\.\.\.?)\s*(?P<most>{_FIGURE})[\sA-Za-z]*"
 )
 EXPONENT = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]{3,}")
-"""A number beyond every one that is read."""
+"""A number with an exponent that is too large to be read."""
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([,_' ][0-9]{3})+(\.[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 _DASHES = str.maketrans("−–", "--")
@@ -33,9 +33,9 @@ _TIMES = {
     **dict.fromkeys(("t", "trillion"), 10**12),
 }
 _LENGTHS = ("context", "sequence")
-"""Keys of tokens in which `8k` is 8,192 to most."""
+"""Keys of token counts in which `8k` usually means 8,192."""
 _SCALED_KEYS = ("_b", "_gb", "_hours", "_kw", "_weeks", "_years", "_ms")
-"""Endings of keys whose unit is a multiple itself: what `500M` means there is not plain."""
+"""Endings of keys whose unit is a multiple itself, so that `500M` is ambiguous there."""
 _NAMES = {
     **dict.fromkeys(("h", "hr", "hrs", "std"), "hour"),
     **dict.fromkeys(("d", "tage"), "day"),
@@ -50,7 +50,7 @@ _NAMES = {
     "u": "unit",
     **{f"{letter}{more}": f"{letter}{more}b" for letter in "kmgt" for more in ("i", "")},
 }
-"""Units in other spellings; all are compared in lower case and without a plural."""
+"""Other spellings of units; all are compared in lower case and without a plural."""
 _COUNTED = {"token", "sequence", "request", "gpu", "node", "cpu", "server", "sample"}
 """What figures count, whatever their key is called."""
 _SIZES = tuple(
@@ -63,11 +63,11 @@ _SIZES = tuple(
         {"w": 1, "kw": 10**3, "mw": 10**6},
     )
 )
-"""Units of a kind in the least of it; a quarter has 13 weeks, a year 52."""
+"""Units of a kind in multiples of the smallest; a quarter has 13 weeks, a year 52."""
 
 
 def figure_hint(value: str, key: str, *, whole: bool) -> str | None:
-    """What a text that holds a figure should have been, under this key."""
+    """Return a hint on what a text that holds a figure should have been, under this key."""
     usual = normalize("NFKC", value).translate(_DASHES).strip()
     word = usual.casefold()
     if word in _WORDS:
@@ -90,7 +90,7 @@ def figure_hint(value: str, key: str, *, whole: bool) -> str | None:
 
 
 def _in_units(figure: str, stated: list[str], key: str, *, whole: bool) -> str | None:
-    """What a figure is in the unit of its key; it is stated in a currency and some units."""
+    """Return a hint on a figure stated in a currency and some units, in the unit of its key."""
     currency, *units = stated
     if whole and units == ["%"]:
         return "a whole number stands here, no share"
@@ -110,14 +110,14 @@ def _in_units(figure: str, stated: list[str], key: str, *, whole: bool) -> str |
 
 
 def _unit(word: str) -> str:
-    """A unit as it stands in the names of keys: `hrs` is `hour`."""
+    """Return a unit as the names of keys have it: `hrs` is `hour`."""
     one = word.strip(".").casefold()
     alone = one if len(one) < 3 else one.removesuffix("s")
     return _NAMES.get(one) or _NAMES.get(alone, alone)
 
 
 def _converted(figure: Decimal, units: list[str], key: str, *, whole: bool) -> str | None:
-    """A figure in another unit of the same kind as that of the key; a rate has none."""
+    """Convert a figure into the key's unit if both are of one kind; a rate has no such unit."""
     of_key = _unit(key.rpartition("_")[2])
     sizes: dict[str, Decimal] = next((one for one in _SIZES if of_key in one), {})
     stated = next((one for one in (units[0].casefold(), _unit(units[0])) if one in sizes), of_key)
@@ -132,7 +132,7 @@ def _converted(figure: Decimal, units: list[str], key: str, *, whole: bool) -> s
 
 
 def _scaled(figure: Decimal, times: str, key: str) -> str | None:
-    """What `300M` is, and both that `8k` may be; `3M` hours are not plain."""
+    """Return what `300M` is, and both that `8k` may be; `3M` hours are ambiguous."""
     if key == "parameters_b" and times == "b":
         return f"write {figure:f} alone, the unit stands in the key's name"
     if key.endswith(_SCALED_KEYS):
@@ -144,7 +144,7 @@ def _scaled(figure: Decimal, times: str, key: str) -> str | None:
 
 
 def _is_unit_of(key: str, unit: str) -> bool:
-    """Whether a unit is one of the words of a key, or what its figures count."""
+    """Return whether a unit is one of the words of a key, or what its figures count."""
     meant = _unit(unit)
     of_key = key.split("_")
     if "usd" in of_key and meant in ("node", "server"):

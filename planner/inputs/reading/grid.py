@@ -1,4 +1,4 @@
-"""A CSV table as its cells, each with its place, and as rows of known columns."""
+"""Reads a CSV table as cells, each with its place, and as rows of known columns."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from planner.inputs.text import ScalarError, count_of, did_you_mean, plain_cell,
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)
-"""The line with which a spreadsheet program says what parts the cells."""
+"""The line with which a spreadsheet program names the delimiter."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """Text, and where it stands."""
+    """The text of a cell, and its place."""
 
     text: str
     file: str
     line: int | None = None
     column: int | None = None
-    """Number of the cell in its line, from 1."""
+    """The number of the cell in its line, from 1."""
     address: str | None = None
     """`Sheet1!B7`, in a workbook."""
     source_line: str | None = None
@@ -35,7 +35,7 @@ class GridCell:
     """Whether a spreadsheet holds a number there, whatever was typed."""
 
     def finding(self, message: str, path: str | None = None, hint: str | None = None) -> Finding:
-        """One mistake in this cell; `path` names its column in the planner's words."""
+        """Return a mistake in this cell; `path` names its column in the planner's words."""
         where = ": ".join(part for part in (self.address, path) if part)
         return Finding(
             message,
@@ -49,22 +49,23 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A header and the rows below it, as long as the header; empty rows are left out."""
+    """A header and the rows below it, as long as the header, without empty rows."""
 
     header: tuple[GridCell, ...]
     rows: tuple[tuple[GridCell, ...], ...]
     said: str = ""
-    """How the file was read, where that was found out."""
+    """How the file was read, if that had to be found out."""
     hidden: tuple[str, ...] = ()
-    """What nobody sees who looks at the file, and what becomes of it, in words."""
+    """What the file hides from a reader, and what becomes of it, in words."""
 
 
 def csv_grid(text: str, shown_as: str, *, notes: bool = False) -> Grid:
-    """Read a CSV file from its text, whose cells are parted by commas, semicolons or tabs.
+    """Read a CSV text whose cells are separated by commas, semicolons or tabs.
 
-    Whichever of them a first line `sep=;` names, or is most in the header. With `notes`, lines
-    after a `#` are none of the table. Raises InputError for a file that is no table, rows of other
-    lengths than the header, and a quote that is never closed, each in its line.
+    The delimiter is the one that a first line `sep=;` names, or the most frequent one in the
+    header. With `notes`, lines that begin with `#` are skipped. Raises InputError for a file
+    that is no table, rows of other lengths than the header, and a quote that is never closed,
+    each in its line.
     """
     note = "#" if notes else "\n"
     named = _NAMED_DELIMITER.match(text)
@@ -118,20 +119,20 @@ RowModel = TypeVar("RowModel", bound=Frozen)
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """The cells of one row that hold something, by column."""
+    """The non-empty cells of one row, by column."""
 
     file: str
     line: int | None
     cells: Mapping[str, GridCell]
 
     def finding(self, message: str, column: str | None = None, hint: str | None = None) -> Finding:
-        """One mistake, in its cell if the row has one in that column."""
+        """Return a mistake, in its cell if the row has one in that column."""
         if cell := self.cells.get(column or ""):
             return cell.finding(message, column, hint)
         return Finding(message, file=self.file, line=self.line, path=column, hint=hint)
 
     def value(self, column: str) -> object:
-        """What the cell would be in a scenario; raises InputError where it is nothing."""
+        """Return the cell's value as a scenario would read it; raises InputError if it is none."""
         try:
             return plain_value(self.cells[column].text)
         except ScalarError as error:
@@ -143,7 +144,10 @@ class TableRow:
         values: dict[str, object],
         column_of: Callable[[str], str] = str,
     ) -> RowModel:
-        """The row as a value of `model`; raises InputError with all mistakes, cell by cell."""
+        """Return the row as a value of `model`.
+
+        Raises InputError with all mistakes, cell by cell.
+        """
         try:
             return validate_values(values, model, column_of)
         except InputError as error:
@@ -159,9 +163,10 @@ def table_rows(
     *,
     row: str = "row",
 ) -> tuple[TableRow, ...]:
-    """The rows of a table in these columns; lines after a `#` are notes.
+    """Return the rows of a table with these columns; lines that begin with `#` are notes.
 
-    Raises InputError where the file is no table, the header unusable or no `row` stands below it.
+    Raises InputError if the file is no table, the header is unusable or no `row` stands below
+    it.
     """
     grid = csv_grid(text, shown_as, notes=True)
     findings = list(_faults(grid.header, columns, required))

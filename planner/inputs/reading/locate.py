@@ -1,4 +1,4 @@
-"""Files that are read: shipped ones, given ones, those that a scenario uses; and their record."""
+"""Finds the files to read: shipped ones, given ones, and those that a scenario uses."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from planner.inputs.reading.reader import read_document
 from planner.inputs.text import nearest
 
 MODEL_TYPES, PRODUCT_NAMES = "model-types.yaml", "product-names.yaml"
-"""In the folder of the catalog, and no files of it: how configurations and inventories are read."""
+"""A file in the catalog's folder that is not part of it: how configurations and inventories are
+read."""
 _NO_FACTS = {MODEL_TYPES, PRODUCT_NAMES}
 
 FolderKind = Literal["catalog", "rules", "scenarios"]
 
 
 def shipped(kind: FolderKind) -> Path:
-    """Give the folder of shipped catalog, rules or scenarios; raises InputError if it is gone."""
+    """Return the folder of the shipped catalog, rules or scenarios.
+
+    Raises InputError if it is gone.
+    """
     package = Path(__file__).resolve().parents[2]
     for folder in (package / "_data" / kind, package.parent / kind):
         if folder.is_dir():
@@ -50,14 +54,14 @@ class InputFile(Frozen):
 
 Role = Literal["catalog", "rules"]
 UsedRole = Literal["catalog", "rules", "measured"]
-"""What a scenario may name files of; measured runs do not ship."""
+"""Kinds of files that a scenario may name; measured runs do not ship."""
 USED: Final = get_args(UsedRole)
 
 AS_DICT, AS_TEXT = "<dict>", "<text>"
-"""What stands for the file of a scenario that was read from no file."""
+"""Stands for the file of a scenario that was not read from one."""
 _SUFFIXES = (".yaml", ".yml")
 _MOST_INSIDE = 10_000
-"""Folders or files below a folder that is named: more is no catalog, but a disk."""
+"""The most files or folders below a named folder: more is no catalog, but a disk."""
 
 
 class Located(NamedTuple):
@@ -65,28 +69,28 @@ class Located(NamedTuple):
 
     path: Path
     shown_as: str
-    """For messages: what an editor can open from here."""
+    """The name for messages: what an editor can open from here."""
     name: str
-    """For the plan: as named on the command line or in the scenario."""
+    """The name for the plan: as given on the command line or in the scenario."""
     group: str
     """Files of one group (one folder) must not define the same thing twice."""
     named_at: tuple[str | int, ...] = ()
-    """Where the scenario names it; empty where the command line does."""
+    """Where the scenario names it; empty if the command line does."""
 
     def record(self, role: UsedRole, sha256: str) -> InputFile:
-        """What a plan records of it."""
+        """Return what a plan records of it."""
         return InputFile(role=role, path=self.name, sha256=sha256, location=self.path)
 
 
 def shipped_files(role: Role) -> list[Located]:
-    """Give the planner's own files, sorted by name."""
+    """Return the planner's own files, sorted by name."""
     folder = shipped(role)
     found = _inside(folder, role)
     return [Located(path, name, name, role) for path, name in found if path.name not in _NO_FACTS]
 
 
 def given_files(paths: Sequence[Path]) -> list[Located]:
-    """Give files named on the command line; a folder stands for all its YAML files, sorted."""
+    """Return the files named on the command line; a folder stands for its YAML files, sorted."""
     found: list[Located] = []
     findings: list[Finding] = []
     for path in paths:
@@ -109,7 +113,7 @@ def given_files(paths: Sequence[Path]) -> list[Located]:
 def named_twice(
     files: Sequence[Located], scenario: YamlDocument | None = None
 ) -> Iterator[Finding]:
-    """Files that are named again, whatever they are called: read twice, nothing is won."""
+    """Find files that are named again, whatever name is used."""
     met: dict[tuple[int, int], Located] = {}
     for file in files:
         try:
@@ -127,7 +131,7 @@ def named_twice(
 
 
 def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
-    """Every YAML file below a folder with its shown name, sorted by that name."""
+    """Yield every YAML file below a folder with its shown name, sorted by that name."""
     start = len(os.path.join(folder, ""))  # noqa: PTH118 - as below, also of `.`
     shown = Path(shown_as).as_posix()
     files: list[str] = []
@@ -145,11 +149,10 @@ def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
 
 
 def used_files(scenario: YamlDocument, folder: Path, role: UsedRole) -> list[Located]:
-    """Give the files that the scenario names under `use:`, all inside the folder of their namer.
+    """Return the files that the scenario names under `use:`, inside the folder of their namer.
 
-    `folder` is that of names which no file states.
-
-    Raises InputError for absolute paths, `..`, links that lead out, addresses and what is no file.
+    `folder` is that of names which no file states. Raises InputError for absolute paths, `..`,
+    links that lead out, addresses and what is no file.
     """
     use = scenario.data.get("use")
     names = use.get(role) if isinstance(use, dict) else None
@@ -174,7 +177,7 @@ def used_files(scenario: YamlDocument, folder: Path, role: UsedRole) -> list[Loc
 
 
 def fault_of_path(folder: Path, name: str, namer: str, sort: str) -> tuple[str, str | None] | None:
-    """What is wrong with the name of a file of this sort that `namer` gives, and what mends it.
+    """Say what is wrong with a file name that `namer` gives, and what mends it.
 
     A file may only name files of its own folder, spelled as on disk.
     """
@@ -197,7 +200,7 @@ def fault_of_path(folder: Path, name: str, namer: str, sort: str) -> tuple[str, 
 
 
 def _case_fault(folder: Path, path: Path) -> tuple[str, str | None] | None:
-    """Every part must be spelled as on disk, also where the file system would not mind."""
+    """Find parts that are not spelled as on disk, even if the file system ignores case."""
     here = folder
     for place, part in enumerate(path.parts):
         try:
@@ -215,7 +218,7 @@ def _case_fault(folder: Path, path: Path) -> tuple[str, str | None] | None:
 def open_documents(
     files: Sequence[Located], role: Role, attempts: Attempts
 ) -> list[tuple[Located, YamlDocument, InputFile]]:
-    """Read the files, as far as they can be read; `attempts` take the mistakes of all of them."""
+    """Read the files as far as possible; `attempts` collect the mistakes of all of them."""
     found = []
     for file in files:
         document = attempts.known(partial(read_document, file.path, shown_as=file.shown_as))

@@ -1,6 +1,6 @@
 """Builds plain data with places from the YAML parser's events, without recursion.
 
-What stops the parser is said in words that tell what to change.
+Errors of the parser are explained in words that say what to change.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from planner.inputs.text import (
 
 _LONGEST_NAME = 120
 _LONGEST_KEY = 1000
-"""The parser looks for the ':' of a key within 1,024 characters alone."""
+"""The parser looks for the ':' of a key within 1,024 characters only."""
 _BETWEEN_MARKS = re.compile(r"[^,\[\]{}]+")
 _END_OF_KEY = re.compile(r":(?=\s|$)")
 _AT_PROBLEM: dict[str, tuple[str, str | None]] = {
@@ -67,7 +67,7 @@ _AT_PROBLEM: dict[str, tuple[str, str | None]] = {
         "write YAML, `key: value` line by line, and nothing around it",
     ),
 }
-"""What the parser says where it stops, and what that means, with what mends it."""
+"""The parser's messages about where it stops, with their meaning and a remedy."""
 _AT_START: dict[str, tuple[str, str | None]] = {
     "could not find expected ':'": ("a key without ':'", "write `key: value`"),
     "did not find expected ',' or ']'": ("a list '[' is not closed by ']'", None),
@@ -86,7 +86,7 @@ _AT_START: dict[str, tuple[str, str | None]] = {
     ),
     "found undefined tag handle": ("tags (`!name`) are not read", "delete the tag"),
 }
-"""The same of what is told where it began."""
+"""The same for messages about where the problem began."""
 
 
 _FILL_IN = "fill the template in before planning"
@@ -95,7 +95,7 @@ _LIKE_A_SIGN = re.compile("[\u00a0\u2000-\u200a\u202f\u3000\uff1a]")
 
 
 def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
-    """One finding for what stopped the parser, at the place a person would mend."""
+    """Return one finding for what stopped the parser, at the place a person would mend."""
     fields: dict[str, Any] = vars(error) if hasattr(error, "__dict__") else {}
     problem = str(fields.get("problem") or fields.get("reason") or "unreadable")
     context = str(fields.get("context") or "")
@@ -154,7 +154,7 @@ def _meaning(
 
 
 def _long_key(lines: Sequence[str], index: int) -> tuple[int, int, int] | None:
-    """Line, column and length of a key that is too long to be taken for one."""
+    """Return the line, column and length of a key that is too long to be recognized."""
     for part in _BETWEEN_MARKS.finditer(lines[index]):
         end = _END_OF_KEY.search(part[0])
         key = part[0][: end.start()] if end else ""
@@ -179,14 +179,14 @@ MOST_FINDINGS = 100
 
 
 class _Event(Protocol):
-    """What is used of PyYAML's events; each kind has some of it."""
+    """The used parts of PyYAML's events; each kind has some of them."""
 
     start_mark: Mark
     anchor: str | None
     tag: str | None
     value: str
     implicit: tuple[bool, bool]
-    """Of a scalar: first, whether it is written without quotes."""
+    """For a scalar, the first says whether it is written without quotes."""
     style: str | None
 
 
@@ -198,12 +198,12 @@ class _Container:
     start: Mark
     key_mark: Mark
     is_key: bool
-    """Whether it stands where a key should; reported, and dropped when it ends."""
+    """Whether it stands in place of a key; that is reported, and it is dropped when it ends."""
     is_whole: bool
-    """Whether nothing is left out of it, so that what it lacks is missing."""
+    """Whether nothing was left out of it, so that what it lacks is really missing."""
     is_mapping: bool
     key: str | Refused | None = None
-    """Of the entry being read; None while a key is awaited."""
+    """The key of the entry being read; None while a key is awaited."""
     branch: dict[str | int, Entry] = field(default_factory=dict)
 
     def awaits_key(self) -> bool:
@@ -211,11 +211,11 @@ class _Container:
 
 
 _REFUSED = Refused()
-"""Also for a key that cannot be used, so that reading can go on past it."""
+"""Also stands for a key that cannot be used, so that reading can go on past it."""
 
 
 class Builder:
-    """One file being read."""
+    """Reads one file."""
 
     def __init__(self, text: str, shown_as: str) -> None:
         self.text = text
@@ -229,9 +229,9 @@ class Builder:
         """While set, a container at that depth has been reported and its content is skipped."""
 
     def build(self) -> tuple[dict[str, Any], Entry]:
-        """Read it all; raises InputError where that is no mapping, or stops before the end.
+        """Read everything; raises InputError if it is no mapping, or stops before the end.
 
-        Other mistakes stand in `findings`, and what they spoil is `Refused`.
+        Other mistakes are in `findings`, and what they spoil is `Refused`.
         """
         parser = _Loader(self.text)
         try:
@@ -366,7 +366,7 @@ class Builder:
             self._leave_out(parent)
 
     def _leave_out(self, parent: _Container) -> None:
-        """Drop the entry whose key was just read; nobody knows what the mapping says then."""
+        """Drop the entry whose key was just read; what the mapping says is then unknown."""
         parent.key, parent.is_whole = _REFUSED, False
 
     def _open(self, data: dict[str, Any] | list[Any], event: _Event) -> None:
@@ -398,7 +398,7 @@ class Builder:
             self._put(value, done.start, done.branch)
 
     def _put(self, value: object, mark: Mark, branch: dict[str | int, Entry] | None) -> None:
-        """Place a finished value in the container that is open, or at the top."""
+        """Place a finished value in the open container, or at the top."""
         if not self.stack:
             if self.top is None:
                 self.top = (value, Entry(mark, mark, branch))
@@ -418,7 +418,7 @@ class Builder:
 
 @lru_cache(maxsize=4096)
 def _is_usual_key(word: str) -> bool:
-    """Whether it reads as text and stands for itself, as most keys do."""
+    """Return whether it reads as text and stands for itself, as most keys do."""
     try:
         return isinstance(plain_value(word), str) and word != "<<"
     except ScalarError:
@@ -431,7 +431,7 @@ LARGEST_FILE_BYTES = 16 * 1024 * 1024
 def read_document(
     path: FilePath, *, shown_as: str | None = None, text: str | None = None
 ) -> YamlDocument:
-    """Read a file, or the `text` in its place; raises InputError for all that is wrong as YAML."""
+    """Read a file, or the `text` in its place; raises InputError with all YAML mistakes."""
     name = str(path) if shown_as is None else shown_as
     return parse_document(read_bytes(path, name) if text is None else text, name, path)
 
@@ -471,7 +471,7 @@ def parse_document(
 ) -> YamlDocument:
     """Parse the content of a file; raises InputError with every mistake found.
 
-    The error knows the document where reading came to its end: what is wrong in it is `Refused`.
+    If reading came to the end, the error knows the document: what is wrong in it is `Refused`.
     """
     raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     raw = raw.replace(b"\r\n", b"\n")
@@ -499,7 +499,10 @@ def parse_document(
 
 
 def read_text(path: FilePath, shown_as: str) -> str:
-    """Read a file that is no YAML, its lines ended by LF; raises InputError where it is no text."""
+    """Read a text file that is not YAML, with line ends as LF.
+
+    Raises InputError if it is no text.
+    """
     text = _decoded(read_bytes(path, shown_as).replace(b"\r\n", b"\n"), shown_as)
     refuse(_illegal_characters(text, shown_as))
     return text

@@ -16,7 +16,7 @@ from planner.inputs.text import did_you_mean, key_meant, nearest, one_of
 
 
 def alternatives(annotation: object) -> list[Any]:
-    """Every type that a value may have, without `Annotated` and unions around it."""
+    """Return every type that a value may have, without `Annotated` and unions around it."""
     if isinstance(annotation, type) and not get_args(annotation):
         return [annotation]
     origin = get_origin(annotation)
@@ -35,11 +35,11 @@ def _model(annotation: object) -> type[BaseModel] | None:
 
 
 _GONE: dict[Path, str] = {("policies", "time"): "delete the line: runs are planned by the hour"}
-"""Keys of a scenario that went, and what to do."""
+"""Keys that scenarios no longer have, and what to do."""
 
 
 _JOINED = re.compile(r"(?P<key>\w+)\s*[:=]\s*(?P<value>\S.*)")
-"""A key and its value without a blank, or with another sign, between them."""
+"""A key and its value without a blank between them, or with another sign."""
 
 
 class FieldTree:
@@ -58,32 +58,32 @@ class FieldTree:
         return annotation
 
     def model(self, path: Path) -> type[BaseModel] | None:
-        """Give the model at a path, None where there is none."""
+        """Return the model at a path, or None."""
         return _model(self._annotation(path))
 
     def keys(self, path: Path) -> list[str]:
-        """Give the keys that may stand at a path, in the model's order; none if any may."""
+        """Return the keys allowed at a path, in the model's order; empty if any is."""
         model = self.model(path)
         return list(model.model_fields) if model else []
 
     def is_text(self, path: Path) -> bool:
-        """Whether nothing but text may stand at a path, whatever it looks like."""
+        """Return whether only text may stand at a path, whatever it looks like."""
         kinds = set(alternatives(self._annotation(path))) - {type(None)}
         return kinds == {str}
 
     def is_whole(self, path: Path) -> bool:
-        """Whether a number at a path must be a whole one."""
+        """Return whether a number at a path must be a whole one."""
         kinds = alternatives(self._annotation(path))
         return int in kinds and Decimal not in kinds
 
     def is_number(self, path: Path) -> bool:
-        """Whether a number may stand at a path, or numbers by key."""
+        """Return whether a number may stand at a path, or numbers by key."""
         kinds = alternatives(self._annotation(path))
         kinds += [inner for one in kinds if get_origin(one) is dict for inner in get_args(one)[1:]]
         return any(one in kinds for one in (int, Decimal))
 
     def is_share(self, path: Path) -> bool:
-        """Whether a number at a path may be written as a percentage."""
+        """Return whether a number at a path may be written as a percentage."""
         model, key = self.model(path[:-1]), str(path[-1])
         if model is None:
             annotation = self._annotation(path)
@@ -93,41 +93,41 @@ class FieldTree:
         return any(map(_spells_percent, told or ()))
 
     def default(self, path: Path) -> object:
-        """What holds where nothing stands at a path; None where that is not one value."""
+        """Return what holds if nothing stands at a path; None if that is not one value."""
         model = self.model(path[:-1])
         field = model.model_fields.get(str(path[-1])) if model else None
         return None if field is None or field.is_required() else field.default
 
     def is_optional(self, path: Path) -> bool:
-        """Whether the key of a value may be left out."""
+        """Return whether the key of a value may be left out."""
         model = self.model(path[:-1])
         field = model.model_fields.get(str(path[-1])) if model else None
         return field is not None and not field.is_required()
 
     def is_by_quarter(self, path: Path) -> bool:
-        """Whether figures by quarter may stand at a path; names of node types are plain text."""
+        """Return whether figures by quarter may stand at a path; node types are plain text."""
         kinds = alternatives(self._annotation(path))
         return any(get_origin(one) is dict and get_args(one)[0] is not str for one in kinds)
 
     def choices(self, path: Path) -> list[str]:
-        """Give the words of which one must stand at a path; none if any may."""
+        """Return the words of which one must stand at a path; empty if any may."""
         for one in alternatives(self._annotation(path)):
             if get_origin(one) is Literal:
                 return [str(choice) for choice in get_args(one)]
         return []
 
     def key(self, path: Path) -> str:
-        """Give the field that a value is of, which has its unit: not a quarter, not a position."""
+        """Return the field of a value, which has its unit: not a quarter, not a position."""
         fields = (path[at] for at in range(len(path)) if path[at] in self.keys(path[:at]))
         return str([*path[-1:], *fields][-1]) if path else ""
 
     def choosing(self, path: Path, word: str) -> str | None:
-        """Give the key beside one of which a word may be the value, if there is one."""
+        """Return a key beside this one of which a word may be the value, or None."""
         keys = (key for key in self.keys(path[:-1]) if word in self.choices((*path[:-1], key)))
         return next(keys, None)
 
     def meant(self, path: Path, value: object = None) -> list[str]:
-        """Give the keys that may have been meant by one that may not stand at its place."""
+        """Return the keys that may have been meant by an unknown one."""
         known, key = self.keys(path[:-1]), str(path[-1])
         same = [name for name in known if name == key.casefold()]
         called = [name.partition(":")[0] for name in keys_for(key, known)]
@@ -136,7 +136,7 @@ class FieldTree:
         return same or called or ([chosen] if chosen and chosen not in near else near)
 
     def hint_for_unknown(self, path: Path, beside: Mapping[str, Any]) -> str:
-        """Say where a key belongs or what it may have been meant to be: none that is there."""
+        """Say where an unknown key belongs, or which unused key may have been meant."""
         container, key = path[:-1], str(path[-1])
         if path in _GONE:
             return _GONE[path]
@@ -155,7 +155,7 @@ class FieldTree:
         )
 
     def _called_here(self, path: Path, value: object, known: Collection[str]) -> str | None:
-        """What a key of other tools is among those that are known; its value may tell."""
+        """Name the known key that another tool's key stands for; its value may help."""
         here = keys_for(str(path[-1]), known)
         if here and (value is not False or ":" not in here[0]):
             return f"here that is {one_of([f'`{name}`' for name in here])}"
@@ -167,7 +167,7 @@ class FieldTree:
         return None
 
     def _called_elsewhere(self, path: Path, beside: Collection[str]) -> str | None:
-        """What a key of other tools is one level below, or which key says it already."""
+        """Name the key one level below, or the stated key, for another tool's key."""
         for name in keys_for(str(path[-1])):
             if fields := [at for at in self._below(name, path[:-1]) if len(at) == len(path)]:
                 return f"here that is `{name}`, under {_places(fields)}"
@@ -175,7 +175,7 @@ class FieldTree:
         return f"delete the line: `{stated[0].partition(':')[0]}` says it here" if stated else None
 
     def _place_of(self, key: str, container: Path) -> str | None:
-        """Where the key may stand: below, and in the nearest place outwards."""
+        """Say where the key belongs: below, or in the nearest place outwards."""
         places: list[str] = []
         for depth in range(len(container), -1, -1):
             outer = container[:depth]
@@ -193,7 +193,7 @@ class FieldTree:
         return f"`{key}` belongs {one_of(places)}" if places else None
 
     def _below(self, key: str, outer: Path, *but: str | int) -> list[Path]:
-        """What has a key in the fields of a place, or in their entries; `but` is left out."""
+        """Return the paths below a place whose models have a key; `but` is left out."""
         model = self.model(outer)
         fields = {} if model is None else model.model_fields
         return [
@@ -209,14 +209,14 @@ def _places(paths: Iterable[Path]) -> str:
 
 
 def _spells_percent(part: object) -> bool:
-    """Whether a part of an annotation reads `15%`, at any depth."""
+    """Return whether a part of an annotation reads `15%`, at any depth."""
     if isinstance(part, BeforeValidator):
         return part.func is share
     return any(map(_spells_percent, (*get_args(part), *getattr(part, "__metadata__", ()))))
 
 
 def _children(name: str, annotation: object) -> Iterator[tuple[Path, type[BaseModel]]]:
-    """The model of a field, or that of each of its entries, which have names of the user's."""
+    """Yield the model of a field, or that of each of its entries, which the user names."""
     for one in alternatives(annotation):
         entry = get_args(one)[1] if get_origin(one) is dict else None
         if child := _model(one if entry is None else entry):
@@ -224,7 +224,7 @@ def _children(name: str, annotation: object) -> Iterator[tuple[Path, type[BaseMo
 
 
 def _within(annotation: object, part: str | int) -> object | None:
-    """What stands at one key of a type, or at any position of a list."""
+    """Return what stands at a key of a type, or at any position of a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         field = annotation.model_fields.get(str(part))
         return field.annotation if field else None

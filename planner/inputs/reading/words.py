@@ -1,4 +1,4 @@
-"""Pydantic's errors in the user's own words, each at its place in the file."""
+"""Translates pydantic's errors into the user's words, each at its place in the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.inputs.reading.shape import FieldTree
 from planner.inputs.text import count_of, described, nearest, one_of, pieces
 
 _MOST_HINTED = 200
-"""Of so many mistakes it is asked what an unknown key may have been meant to be; it takes long."""
+"""The most mistakes for which to look for a hint on an unknown key, which takes long."""
 _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
 _AFTER_COMMA = re.compile(r"[0-9]{1,3}(\.[0-9]+)?")
@@ -30,7 +30,7 @@ _TRUTHS = {
 }
 
 _FIGURE = re.compile(r"[0-9]+")
-"""Within a word: `fp8` and `Q8_0` name a width."""
+"""A number within a word: `fp8` and `Q8_0` name a width."""
 _JOINED = re.compile(r"(\w+)\s*[:=]")
 """A key whose value follows without a blank, or after another sign."""
 _NO_LINE = "delete the line where there is none"
@@ -63,7 +63,7 @@ class _Mistake(NamedTuple):
     path: Path
     kind: str
     value: object
-    """As the file has it, before anything was made of it."""
+    """As the file has it, before validation."""
     context: Mapping[str, Any]
     text: str
     at_key: bool
@@ -80,7 +80,7 @@ class Told(NamedTuple):
 
 
 def told(document: YamlDocument, model: type[BaseModel], error: ValidationError) -> Told:
-    """Give one finding for each path with a mistake; what was refused is told already."""
+    """Return one finding for each path with a mistake that was not reported before."""
     shape = FieldTree(model)
     by_path: dict[Path, list[_Mistake]] = {}
     for detail in error.errors(include_url=False):
@@ -106,7 +106,7 @@ def told(document: YamlDocument, model: type[BaseModel], error: ValidationError)
 
 
 def _is_long_enough(mistake: _Mistake) -> bool:
-    """Whether entries are missing only because they are wrong, which is told of each."""
+    """Return whether entries are missing only because they are wrong, which is reported."""
     value = mistake.value
     long = isinstance(value, dict | tuple) and len(value) >= mistake.context.get("min_length", 0)
     return mistake.kind == "too_short" and long
@@ -118,7 +118,7 @@ def _is_odd(shape: FieldTree, mistake: _Mistake) -> bool:
 
 
 def kept_as_written(document: YamlDocument, error: ValidationError) -> bool:
-    """Put each number that stands where text belongs back as it is written; whether any did."""
+    """Restore numbers in place of text as they are written; return whether there were any."""
     found = False
     for detail in error.errors(include_url=False):
         mistake = _mistake(document.data, detail)
@@ -170,7 +170,7 @@ def _holds(value: object, part: str | int) -> bool:
 
 
 def _clearest(mistakes: list[_Mistake]) -> _Mistake:
-    """Where several types were tried at one place: the one that got furthest."""
+    """Return the error that got furthest, if several types were tried at one place."""
     return next((mistake for mistake in mistakes if mistake.kind not in _WANTED), mistakes[0])
 
 
@@ -223,7 +223,7 @@ def _not_a_choice(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]
 
 
 def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -> str | None:
-    """Which choice a value may have been meant to be, or of which key beside it is one."""
+    """Say which choice was meant, or which key beside it has such a value."""
     said = str(mistake.value)
     figures = set(_FIGURE.findall(said)).intersection(choices)
     if len(figures) == 1 and isinstance(mistake.value, str) and not EXPONENT.fullmatch(said):
@@ -240,7 +240,7 @@ def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -
 
 
 def _choice_hint(path: Path, choices: list[str]) -> str | None:
-    """What may stand at a key that has a choice, or none."""
+    """Say what may stand at a key that has choices, or return None."""
     if len(choices) == 1:
         return f"write `{path[-1]}: {choices[0]}`"
     return f"one of {', '.join(choices)}" if choices else None
@@ -256,7 +256,7 @@ def _wrong_type(shape: FieldTree, mistake: _Mistake, wanted: str) -> tuple[str, 
 
 
 def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -> str | None:
-    """What a value of another type should have been, at this place."""
+    """Say what a value of another type should have been."""
     if isinstance(value, str) and is_nothing(value) and shape.is_optional(mistake.path):
         return _NO_LINE
     if "number" in wanted:
@@ -287,7 +287,7 @@ def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -
 
 
 def _number_meant(shape: FieldTree, path: Path, value: object, *, whole: bool) -> str | None:
-    """The number that a text holds, or that stands nearest."""
+    """Say which number a text holds, or which is nearest."""
     match value:
         case str():
             return figure_hint(value, shape.key(path), whole=whole)
@@ -299,7 +299,7 @@ def _number_meant(shape: FieldTree, path: Path, value: object, *, whole: bool) -
 
 
 def _mapping_meant(shape: FieldTree, path: Path, value: object) -> str | None:
-    """The keys of a mapping, and which of them holds what stands in its place."""
+    """Say which keys a mapping has, and which of them holds what stands in its place."""
     keys = shape.keys(path)
     if isinstance(value, str) and (joined := _JOINED.match(value)):
         return f"write `{joined[1]}: …`, with a colon and a blank"
@@ -317,7 +317,7 @@ def _mapping_meant(shape: FieldTree, path: Path, value: object) -> str | None:
 
 
 def _nothing_meant(shape: FieldTree, path: Path, wanted: str) -> str | None:
-    """What to write where a value is empty."""
+    """Say what to write in place of an empty value."""
     if wanted == "a mapping" and len(path) == 1:
         return "write `{}` where there is none"
     if shape.is_optional(path):
@@ -327,7 +327,7 @@ def _nothing_meant(shape: FieldTree, path: Path, wanted: str) -> str | None:
 
 
 def _one_figure(shape: FieldTree, path: Path) -> str:
-    """What may stand in place of a list of figures, or of some by quarter."""
+    """Say what may stand in place of a list of figures, or of some by quarter."""
     if shape.is_by_quarter(path):
         return "one figure stands here, or some by quarter: {2027Q1: …, 2027Q3: …}"
     for key in ("quarters", "available"):
@@ -349,7 +349,7 @@ def _out_of_bounds(mistake: _Mistake) -> tuple[str, str | None]:
 
 
 def _none_hint(mistake: _Mistake) -> str | None:
-    """No entry says that there is none, an entry with a count of 0 is refused."""
+    """Say that an entry is left out where there is none: a count of 0 is refused."""
     match mistake.path:
         case (*_, str(), "count") if mistake.value == 0:
             entry = dotted(mistake.path[:-1])
@@ -358,7 +358,7 @@ def _none_hint(mistake: _Mistake) -> str | None:
 
 
 def _percent_hint(mistake: _Mistake) -> str | None:
-    """`15` where a share is wanted was most likely a percentage."""
+    """Say that `15` in place of a share was probably a percentage."""
     value = mistake.value
     limit = mistake.context.get("lt", mistake.context.get("le"))
     if limit in (1, 10) and isinstance(value, int | Decimal) and 1 <= value <= 100:
@@ -367,7 +367,7 @@ def _percent_hint(mistake: _Mistake) -> str | None:
 
 
 def _rest(mistake: _Mistake) -> str:
-    """The rarer kinds, in words that fit any of them."""
+    """Say the rarer kinds in words that fit any of them."""
     shown = described(mistake.value)
     if mistake.kind == "too_short" and not mistake.value:
         return "is empty, at least one entry is needed"

@@ -63,41 +63,38 @@ def mistakes(rules: Mapping[str, Rule]) -> tuple[Mistake, ...]:
 
 
 def _in_rule(givers: _Givers, known: Set[str], rule: Rule) -> Iterator[Mistake]:
-    for section, names in (("applies", rule.applies), ("inputs", rule.inputs)):
-        for name in names:
-            if name not in known:
-                yield Mistake(
-                    rule.id,
-                    (section, name),
-                    f"{name!r} is neither a fact nor the result of a rule",
-                    did_you_mean(name, sorted(known)),
-                )
+    told = PLACEHOLDER.findall(rule.message or "")
+    asked = (
+        *((("applies", name), name) for name in rule.applies),
+        *((("inputs", name), name) for name in rule.inputs),
+        *(
+            (("examples", str(number), "given", name), name)
+            for number, example in enumerate(rule.examples)
+            for name in sorted(example.given)
+        ),
+        *((("message",), name) for name in told),
+    )
+    for place, name in asked:
+        if name not in known:
+            shown = f"{{{name}}}" if place == ("message",) else repr(name)
+            message = f"{shown} is neither a fact nor the result of a rule"
+            yield Mistake(rule.id, place, message, did_you_mean(name, sorted(known)))
     for name, condition in rule.applies.items():
         yield from _condition(rule, name, condition)
     for name, needed in rule.inputs.items():
         yield from _input_unit(givers, rule, name, needed.unit)
     yield from _given(givers, rule)
-    yield from _message(rule, known)
-    for number, example in enumerate(rule.examples):
-        for name in sorted(example.given.keys() - known):
-            path = ("examples", str(number), "given", name)
-            message = f"{name!r} is neither a fact nor the result of a rule"
-            yield Mistake(rule.id, path, message, did_you_mean(name, sorted(known)))
 
 
 def _condition(rule: Rule, name: str, condition: RuleCondition) -> Iterator[Mistake]:
-    fact = FACTS.get(name)
+    fact, place = FACTS.get(name), ("applies", name)
     if fact is None:
         return
-    place = ("applies", name)
-    bounds = (condition.min, condition.max, condition.above, condition.below)
-    if any(bound is not None for bound in bounds) and fact.kind != "number":
+    if fact.kind != "number" and condition.bounds:
         yield Mistake(rule.id, place, f"{name} is {fact.unit}, it has no minimum or maximum")
+    kinds = {bool: "truth", str: "text"}
     for value in (*(condition.one_of or ()), *condition.not_in):
-        kind = (
-            "truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
-        )
-        if kind != fact.kind:
+        if kinds.get(type(value), "number") != fact.kind:
             yield Mistake(rule.id, place, f"{value_text(value)!r} is no {fact.unit} for {name}")
         elif fact.choices and value not in fact.choices:
             message = f"{value_text(value)!r} is not one of {', '.join(fact.choices)}"
@@ -105,15 +102,14 @@ def _condition(rule: Rule, name: str, condition: RuleCondition) -> Iterator[Mist
 
 
 def _input_unit(givers: _Givers, rule: Rule, name: str, unit: str) -> Iterator[Mistake]:
-    fact = FACTS.get(name)
+    fact, place = FACTS.get(name), ("inputs", name)
+    units = {fact.unit} if fact else {giver.gives_unit for giver in givers.get(name, ())}
     if fact is not None and fact.kind != "number":
         message = f"{name} is {fact.unit}; a formula calculates with numbers, test it in `applies`"
-        yield Mistake(rule.id, ("inputs", name), message)
-        return
-    units = {fact.unit} if fact else {giver.gives_unit for giver in givers.get(name, ())}
-    if units and unit not in units:
-        known = " or ".join(repr(known) for known in sorted(units))
-        yield Mistake(rule.id, ("inputs", name), f"{name} is in {known}, not in {unit!r}")
+        yield Mistake(rule.id, place, message)
+    elif units and unit not in units:
+        told = " or ".join(map(repr, sorted(units)))
+        yield Mistake(rule.id, place, f"{name} is in {told}, not in {unit!r}")
 
 
 def _given(givers: _Givers, rule: Rule) -> Iterator[Mistake]:
@@ -137,13 +133,6 @@ def _given(givers: _Givers, rule: Rule) -> Iterator[Mistake]:
         known = ", ".join(sorted(UNITS - {"text", "true/false"}))
         hint = did_you_mean(rule.gives_unit, UNITS) or f"take one of {known}"
         yield Mistake(rule.id, ("result", "unit"), message, hint)
-
-
-def _message(rule: Rule, known: Iterable[str]) -> Iterator[Mistake]:
-    for name in PLACEHOLDER.findall(rule.message or ""):
-        if name not in known:
-            message = f"{{{name}}} is neither a fact nor the result of a rule"
-            yield Mistake(rule.id, ("message",), message, did_you_mean(name, sorted(known)))
 
 
 def _together(givers: _Givers) -> Iterator[Mistake]:
@@ -208,10 +197,6 @@ class RuleBook(Frozen):
         """Rules that say where the planner's own figures are weak."""
         return tuple(rule for rule in self.rules.values() if rule.kind == "warning")
 
-    def giving(self, name: str) -> tuple[Rule, ...]:
-        """Rules that give this result, whether they speak or not."""
-        return self.by_result.get(name, ())
-
     def setting(self, name: str) -> Rule:
         """The policy rule that gives a setting: its `value`, `unit` and `id`; KeyError if none."""
         for rule in self.by_result.get(name, ()):
@@ -241,19 +226,18 @@ class RuleBook(Frozen):
 
     def depending_on(self, facts: frozenset[str]) -> frozenset[str]:
         """Names of results that these facts change in any situation; found once."""
-        if facts not in self._depending:
-            found = set(facts)
-            waiting = list(found)
-            while waiting:
-                fresh = self._users.get(waiting.pop(), set()) - found
-                found |= fresh
-                waiting += fresh
-            self._depending[facts] = frozenset(found)
-        return self._depending[facts]
+        return reached(facts, self._users)
 
-    @cached_property
-    def _depending(self) -> dict[frozenset[str], frozenset[str]]:
-        return {}
+
+def reached(facts: frozenset[str], users: Mapping[str, Set[str]]) -> frozenset[str]:
+    """These facts and all results that use them; `users` are results by what they ask for."""
+    found = set(facts)
+    waiting = list(found)
+    while waiting:
+        fresh = users.get(waiting.pop(), frozenset()) - found
+        found |= fresh
+        waiting += fresh
+    return frozenset(found)
 
 
 _RULE = re.compile(r"rules\.('[^']*'|[\w-]+)")

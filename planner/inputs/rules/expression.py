@@ -77,7 +77,6 @@ def _decimal(figure: Exact) -> Decimal:
     return _DIGITS.divide(Decimal(figure.numerator), Decimal(figure.denominator))
 
 
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _FUNCTIONS: Final[dict[str, int | None]] = {
     **dict.fromkeys(("min", "max")),
@@ -114,7 +113,8 @@ class Expression:
         names = _scan(text)
         checker = _Checker(text.strip())
         tree, self.is_condition = checker.checked(_parse(text.strip()))
-        self._code = compile(ast.Expression(tree), "<formula>", "eval")
+        whole = ast.fix_missing_locations(ast.Expression(tree))
+        self._code = compile(whole, "<formula>", "eval")
         self._globals = _GLOBALS | checker.figures
         self.names = tuple(
             dict.fromkeys(n for n in names if n not in _WORDS and n not in _FUNCTIONS)
@@ -231,7 +231,9 @@ class _Checker:
         self.figures: dict[str, Exact] = {}
         """Literals with a fraction, by the names that stand for them in the tree."""
 
-    def checked(self, node: ast.expr) -> tuple[ast.expr, bool]:
+    def checked(  # noqa: PLR0912 - a case for each kind of node
+        self, node: ast.expr
+    ) -> tuple[ast.expr, bool]:
         """Give the tree to compile, and whether it answers true or false instead of a number."""
         self._parts += 1
         self._depth += 1
@@ -239,12 +241,43 @@ class _Checker:
             raise ExpressionError(f"has more than {MAXIMUM_NODES} parts")
         if self._depth > MAXIMUM_DEPTH + 1:
             raise ExpressionError(f"is nested deeper than {MAXIMUM_DEPTH} levels")
-        check = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if check is None:
-            raise ExpressionError(f"holds {self._written(node)!r}, {_ALLOWED}")
-        found: tuple[ast.expr, bool] = check(node)
+        found, answers = node, False
+        match node:
+            case ast.Constant():
+                found = self._literal(node)
+            case ast.Name(id=name):
+                if name in _FUNCTIONS:
+                    raise ExpressionError(f"uses {name} without brackets")
+                if name.startswith("__"):
+                    raise ExpressionError(f"uses {name}, which is the name of no figure")
+            case ast.BinOp(op=ast.Div()):
+                sides = [self._number(node.left), self._number(node.right)]
+                found = ast.Call(ast.Name(_QUOTIENT, ast.Load()), sides, [])
+            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod()):
+                node.left, node.right = self._number(node.left), self._number(node.right)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
+                node.operand = self._number(node.operand)
+            case ast.UnaryOp(op=ast.Not()):
+                node.operand, answers = self._condition(node.operand), True
+            case ast.BoolOp():
+                node.values, answers = [self._condition(value) for value in node.values], True
+            case ast.Compare(ops=[_, _, *_]):
+                raise ExpressionError("chains comparisons; join two of them with `and`")
+            case ast.Compare(ops=[sign], comparators=[right]) if isinstance(sign, _COMPARISONS):
+                node.left, node.comparators = self._number(node.left), [self._number(right)]
+                answers = True
+            case ast.IfExp():
+                node.test = self._condition(node.test)
+                node.body, answers = self.checked(node.body)
+                node.orelse, otherwise = self.checked(node.orelse)
+                if answers != otherwise:
+                    raise ExpressionError("gives a number in one case and a comparison in another")
+            case ast.Call():
+                self._check_call(node)
+            case _:
+                raise ExpressionError(f"holds {self._written(node)!r}, {_ALLOWED}")
         self._depth -= 1
-        return found
+        return found, answers
 
     def _written(self, node: ast.expr) -> str:
         if node.end_lineno == 1:  # what all formulas are; splitting the text into lines takes long
@@ -263,11 +296,7 @@ class _Checker:
             raise ExpressionError("has a number where a comparison must stand")
         return found
 
-    def _allow(self, sign: ast.AST, allowed: tuple[type[ast.AST], ...]) -> None:
-        if not isinstance(sign, allowed):
-            raise ExpressionError(f"uses {type(sign).__name__.lower()}, {_ALLOWED}")
-
-    def _constant(self, node: ast.Constant) -> tuple[ast.expr, bool]:
+    def _literal(self, node: ast.Constant) -> ast.expr:
         written = self._written(node)
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
             raise ExpressionError(f"holds {written!r}, where a number must stand")
@@ -276,51 +305,11 @@ class _Checker:
             raise ExpressionError(f"holds {written}, which is beyond any figure of this trade")
         value = exact(figure)
         if isinstance(value, int):
-            return ast.copy_location(ast.Constant(value), node), False
+            return ast.Constant(value)
         self.figures[written] = value
-        return ast.copy_location(ast.Name(written, ast.Load()), node), False
+        return ast.Name(written, ast.Load())
 
-    def _name(self, node: ast.Name) -> tuple[ast.expr, bool]:
-        if node.id in _FUNCTIONS:
-            raise ExpressionError(f"uses {node.id} without brackets")
-        if node.id.startswith("__"):
-            raise ExpressionError(f"uses {node.id}, which is the name of no figure")
-        return node, False
-
-    def _binop(self, node: ast.BinOp) -> tuple[ast.expr, bool]:
-        self._allow(node.op, _ARITHMETIC)
-        node.left, node.right = self._number(node.left), self._number(node.right)
-        if not isinstance(node.op, ast.Div):
-            return node, False
-        quotient = ast.copy_location(ast.Name(_QUOTIENT, ast.Load()), node)
-        return ast.copy_location(ast.Call(quotient, [node.left, node.right], []), node), False
-
-    def _unaryop(self, node: ast.UnaryOp) -> tuple[ast.expr, bool]:
-        self._allow(node.op, (ast.Not, ast.USub, ast.UAdd))
-        answers = isinstance(node.op, ast.Not)
-        node.operand = (self._condition if answers else self._number)(node.operand)
-        return node, answers
-
-    def _boolop(self, node: ast.BoolOp) -> tuple[ast.expr, bool]:
-        node.values = [self._condition(value) for value in node.values]
-        return node, True
-
-    def _compare(self, node: ast.Compare) -> tuple[ast.expr, bool]:
-        if len(node.ops) != 1:
-            raise ExpressionError("chains comparisons; join two of them with `and`")
-        self._allow(node.ops[0], _COMPARISONS)
-        node.left, node.comparators = self._number(node.left), [self._number(node.comparators[0])]
-        return node, True
-
-    def _ifexp(self, node: ast.IfExp) -> tuple[ast.expr, bool]:
-        node.test = self._condition(node.test)
-        node.body, answers = self.checked(node.body)
-        node.orelse, otherwise = self.checked(node.orelse)
-        if answers != otherwise:
-            raise ExpressionError("gives a number in one case and a comparison in the other")
-        return node, answers
-
-    def _call(self, node: ast.Call) -> tuple[ast.expr, bool]:
+    def _check_call(self, node: ast.Call) -> None:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in _FUNCTIONS or node.keywords:
             raise ExpressionError(
@@ -330,4 +319,3 @@ class _Checker:
         given, takes = len(node.args), _FUNCTIONS[name]
         if given != takes and (takes or given < 2):
             raise ExpressionError(f"gives {name} {given} figures, it takes {takes or 'two'}")
-        return node, False

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from operator import ge, gt, le, lt
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -78,12 +78,13 @@ def _with_unit(value: Any) -> Any:  # noqa: ANN401
     return {"unit": value} if isinstance(value, str) else value
 
 
-class _Tests(NamedTuple):
-    """A condition as the engine tests it."""
-
-    one_of: tuple[Value, ...]
-    not_in: tuple[Value, ...]
-    bounds: tuple[tuple[Callable[[Exact, Exact], bool], Exact], ...]
+_BOUNDS = (
+    ("at least", "min", ge),
+    ("at most", "max", le),
+    ("above", "above", gt),
+    ("below", "below", lt),
+)
+"""Bounds of a condition, each in words, with its key and what holds then."""
 
 
 class RuleCondition(Frozen):
@@ -103,39 +104,38 @@ class RuleCondition(Frozen):
         """Whether a fact of some value, None where unknown, meets the condition."""
         if value is None or self.known is False:
             return value is None and self.known is False
-        tests = self._tests
-        if tests.one_of and not _among(tests.one_of, value):
+        one_of, not_in = self._values
+        if one_of and not _among(one_of, value):
             return False
-        if tests.not_in and _among(tests.not_in, value):
+        if not_in and _among(not_in, value):
             return False
-        return not tests.bounds or (
+        return not self.bounds or (
             not isinstance(value, str | bool)
-            and all(compare(value, bound) for compare, bound in tests.bounds)
+            and all(compare(value, bound) for _, compare, bound in self.bounds)
         )
 
     @cached_property
-    def _tests(self) -> _Tests:
-        bounds = ((ge, self.min), (le, self.max), (gt, self.above), (lt, self.below))
-        return _Tests(
-            tuple(_value(scalar) for scalar in self.one_of or ()),
-            tuple(_value(scalar) for scalar in self.not_in),
-            tuple((compare, exact(bound)) for compare, bound in bounds if bound is not None),
+    def _values(self) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+        """What the fact must be one of, and none of."""
+        return tuple(map(_value, self.one_of or ())), tuple(map(_value, self.not_in))
+
+    @cached_property
+    def bounds(self) -> tuple[tuple[str, Callable[[Exact, Exact], bool], Exact], ...]:
+        """Its bounds: in words, what compares with them, and the figure."""
+        return tuple(
+            (word, compare, exact(figure))
+            for word, key, compare in _BOUNDS
+            if (figure := getattr(self, key)) is not None
         )
 
     def describe(self) -> str:
         """Say it in words: `full or lora`, `at least 68.6`, `none of a100, h100`, `unknown`."""
         words = []
         if self.one_of is not None:
-            words.append(" or ".join(value_text(value) for value in self.one_of))
+            words.append(" or ".join(map(value_text, self.one_of)))
         if self.not_in:
-            words.append("none of " + ", ".join(value_text(value) for value in self.not_in))
-        bounds = (
-            ("at least", self.min),
-            ("at most", self.max),
-            ("above", self.above),
-            ("below", self.below),
-        )
-        words += [f"{word} {figure_text(bound)}" for word, bound in bounds if bound is not None]
+            words.append("none of " + ", ".join(map(value_text, self.not_in)))
+        words += [f"{word} {figure_text(bound)}" for word, _, bound in self.bounds]
         if self.known is not None:
             words.append("known" if self.known else "unknown")
         return " and ".join(words)
@@ -274,10 +274,6 @@ class Rule(Frozen):
     def stated(self) -> str:
         """The formula as the rule states it, or its value."""
         return self.formula or (value_text(self.value) if self.value is not None else "always")
-
-    def speaks(self, facts: Callable[[str], Value | None]) -> bool:
-        """Whether all its conditions hold; `facts` gives a value by name, None where unknown."""
-        return all(condition.holds(facts(name)) for name, condition in self.applies.items())
 
 
 def _shape_faults(rule: Rule) -> Iterable[str]:

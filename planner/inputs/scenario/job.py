@@ -279,17 +279,12 @@ class Tune(_OneModel):
         if self.batch is None:
             return self
         passes = (self.micro_batch or 1) * self.gradient_accumulation
-        if passes > self.batch:
+        if self.batch % passes:
+            odd = "less than" if passes > self.batch else "no multiple of what"
             raise ValueError(
-                f"a batch of {self.batch} is less than one GPU takes in a step: micro-batch "
+                f"a batch of {self.batch} is {odd} one GPU takes in a step: micro-batch "
                 f"{self.micro_batch or 1} × gradient accumulation {self.gradient_accumulation} "
                 f"= {passes}"
-            )
-        if self.batch % passes:
-            raise ValueError(
-                f"a batch of {self.batch} is no multiple of what one GPU takes in a step: "
-                f"micro-batch {self.micro_batch or 1} × gradient accumulation "
-                f"{self.gradient_accumulation} = {passes}"
             )
         return self
 
@@ -302,6 +297,14 @@ def _release(version: str) -> str:
     if not RELEASE.fullmatch(version):
         raise ValueError(f"{version!r} is not a version of an engine, write it as 0.6.1")
     return version
+
+
+_OF_LOAD = {
+    "latency": "what arrives decides how long users wait",
+    "mixed": "it is what GPU types share",
+    "disaggregated": "it says how much each phase must take",
+}
+"""Keys that go with `load`, and why."""
 
 
 class Serve(_OneModel):
@@ -360,19 +363,12 @@ class Serve(_OneModel):
         return self
 
     @model_validator(mode="after")
-    def _replicas_or_load(self) -> Serve:
+    def _goes_with_load(self) -> Serve:
         if self.load is not None and self.replicas is not None:
             raise ValueError("give either `replicas` or `load`, from which the replicas follow")
-        return self
-
-    @model_validator(mode="after")
-    def _goes_with_load(self) -> Serve:
-        if self.load is None and self.latency is not None:
-            raise ValueError("`latency` needs `load`: what arrives decides how long users wait")
-        if self.load is None and self.mixed:
-            raise ValueError("`mixed` needs `load`: it is what GPU types share")
-        if self.load is None and self.disaggregated is not None:
-            raise ValueError("`disaggregated` needs `load`: it says how much each phase must take")
+        for key, why in _OF_LOAD.items():
+            if self.load is None and getattr(self, key):
+                raise ValueError(f"`{key}` needs `load`: {why}")
         return self
 
     @model_validator(mode="after")
@@ -485,19 +481,15 @@ class Job(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _several_gpu_types(self) -> Job:
-        if self.serve and self.serve.mixed and self.gpu_types and len(self.gpu_types) == 1:
-            raise ValueError(
-                f"`mixed` shares the load among GPU types, and only {self.gpu_types[0]} may be "
-                "used: leave out `mixed`, or name more under `gpu_types`"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _replicas_that_come_and_go(self) -> Job:
         """Which of them run follows from the traffic of a quarter, so that none is told apart."""
         if not (self.serve and self.serve.mixed):
             return self
+        if self.gpu_types and len(self.gpu_types) == 1:
+            raise ValueError(
+                f"`mixed` shares the load among GPU types, and only {self.gpu_types[0]} may be "
+                "used: leave out `mixed`, or name more under `gpu_types`"
+            )
         most = max(self.count.values()) if isinstance(self.count, dict) else self.count
         if most > 1 or self.growth_per_quarter is not None:
             raise ValueError(

@@ -138,16 +138,6 @@ class Load(Frozen):
     def _stated(self) -> Decimal | dict[str, Decimal]:
         return self.requests_per_second or self.tokens_per_day or self.users or {}
 
-    @property
-    def _requests_per_stated(self) -> Fraction:
-        """Requests per second at the peak for each one of the figure that is stated."""
-        peak = Fraction(self.peak_to_mean)
-        if self.tokens_per_day is not None:
-            return peak / (DAY_SECONDS * (self.input_tokens + self.output_tokens))
-        if self.requests_per_user_hour is not None:
-            return peak * Fraction(self.requests_per_user_hour) / HOUR_SECONDS
-        return peak
-
     def times(self, share: Fraction) -> Load:
         """The same with a share of its traffic."""
         key = next(name for name in TRAFFIC if getattr(self, name) is not None)
@@ -161,7 +151,12 @@ class Load(Frozen):
 
         `begins` is the quarter from 0 from which on the traffic grows, none before it.
         """
-        stated, each = self._stated, self._requests_per_stated
+        # requests per second at the peak for each one of the figure that is stated
+        stated, each = self._stated, Fraction(self.peak_to_mean)
+        if self.tokens_per_day is not None:
+            each /= DAY_SECONDS * (self.input_tokens + self.output_tokens)
+        elif self.requests_per_user_hour is not None:
+            each *= Fraction(self.requests_per_user_hour) / HOUR_SECONDS
         if horizon is None:
             figures = stated.values() if isinstance(stated, dict) else (stated,)
             return (Fraction(max(figures)) * each,)

@@ -133,22 +133,18 @@ class Budget(Frozen):
 
     def caps(self) -> Iterator[SpendCap]:
         """Every budget by itself: capex, opex, both; by quarter, then the whole horizon."""
-        stated: tuple[tuple[Spend, Decimal | dict[str, Decimal] | None], ...] = (
-            ("capex", self.capex_usd),
-            ("opex", self.opex_usd),
-            ("spending", self.total_usd),
-        )
-        for spend, figures in stated:
+        stated: dict[Spend, Decimal | dict[str, Decimal] | None] = {
+            "capex": self.capex_usd,
+            "opex": self.opex_usd,
+            "spending": self.total_usd,
+        }
+        for spend, figures in stated.items():
             by_key = figures if isinstance(figures, dict) else {TOTAL: figures}
             for key in sorted(by_key, key=lambda key: (key == TOTAL, key)):
                 usd = by_key[key]
-                if usd is not None:
-                    yield SpendCap(spend, None if key == TOTAL else key, _cents(usd))
-
-
-def _cents(usd: Decimal) -> int:
-    """Whole cents, never more than stated."""
-    return int((usd * 100).to_integral_value(ROUND_FLOOR))
+                if usd is not None:  # whole cents, never more than stated
+                    cents = int((usd * 100).to_integral_value(ROUND_FLOOR))
+                    yield SpendCap(spend, None if key == TOTAL else key, cents)
 
 
 ALL_GPU_TYPES = "total"
@@ -191,21 +187,12 @@ class Team(Frozen):
 
         All types together first, then by name.
         """
-        figures = self._by_gpu_type()
-        for key in sorted(figures, key=lambda key: (key != ALL_GPU_TYPES, key)):
-            at_most = tuple(in_force(figures[key], one) for one in horizon.all_quarters)
+        stated: Any = self.quota_gpus
+        if kind_of_quota(stated) != "by GPU type":
+            stated = {} if stated is None else {ALL_GPU_TYPES: stated}
+        for key in sorted(stated, key=lambda key: (key != ALL_GPU_TYPES, key)):
+            at_most = tuple(in_force(stated[key], one) for one in horizon.all_quarters)
             yield None if key == ALL_GPU_TYPES else key, at_most
-
-    def _by_gpu_type(self) -> dict[str, int | dict[str, int]]:
-        stated = self.quota_gpus
-        if stated is None:
-            return {}
-        if isinstance(stated, dict) and kind_of_quota(stated) == "by GPU type":
-            return dict(stated)
-        if isinstance(stated, dict):
-            one = {key: figure for key, figure in stated.items() if isinstance(figure, int)}
-            return {ALL_GPU_TYPES: one}
-        return {ALL_GPU_TYPES: stated}
 
 
 NO_SITE = "\n"
@@ -234,10 +221,6 @@ class Running(Frozen):
     def _one_place(self) -> Running:
         if (self.node is None) == (self.pool is None):
             raise ValueError("give either `node` or `pool`")
-        return self
-
-    @model_validator(mode="after")
-    def _one_unit_on_several(self) -> Running:
         if len(self.nodes) > 1 and self.count > 1:
             raise ValueError("several nodes are those of one unit; write an entry for each unit")
         return self

@@ -1,8 +1,7 @@
 """What a scenario asks of a plan: one module for each kind of constraint.
 
-A module states its rows, tests a decision in exact integers, and says of each thing that is asked
-what it is, by how much it could be asked less, and what would mend it. This registry is the only
-place that knows which kinds there are.
+A module states its rows, tests a decision in exact integers, and lists what is asked, how much
+less could be asked, and what would mend it. Only this registry knows which kinds there are.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ class Kind(Protocol):
 
     @property
     def BILL(self) -> str:  # noqa: N802 - a constant of the module
-        """What the share of its rows in the bound is called."""
+        """The name of its rows' share in the bound."""
 
     def add_rows(self, master: MasterProgram) -> None:
-        """State its rows; all other variables are there."""
+        """State its rows, after all other variables exist."""
 
     def holds(self, master: MasterProgram, values: Sequence[float]) -> bool:
-        """Whether a plan in whole numbers keeps it, in whichever hours its runs are."""
+        """Return whether a plan in whole numbers satisfies it, whichever hours its runs take."""
 
     def conditions(self, translation: Translation) -> Iterable[Condition]:
-        """What is asked, one by one, in the user's words."""
+        """Return what is asked, one by one, in the user's words."""
 
 
 _ON_NODES: tuple[Kind, ...] = (offers, releases, racks, site_limits, budgets)
-"""Those that bind which nodes are had, and nothing else."""
+"""The kinds that restrict only which nodes are acquired."""
 _KINDS: tuple[Kind, ...] = (
     traffic,
     offers,
@@ -73,16 +72,16 @@ def add_rows(master: MasterProgram) -> None:
 def holds(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
-    """Whether a plan in whole numbers, with its runs by quarter, keeps every constraint."""
+    """Return whether a whole plan, with its runs by quarter, satisfies every constraint."""
     every = all(kind.holds(master, values) for kind in _KINDS)
     return every and quotas.hold_by_hour(master, values, schedule)
 
 
 def nodes_allowed(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether the nodes of a solution are allowed, whatever runs on them."""
+    """Return whether a solution's nodes are allowed, whatever runs on them."""
     return all(kind.holds(master, values) for kind in _ON_NODES)
 
 
 def conditions_of(translation: Translation) -> tuple[Condition, ...]:
-    """Everything that a scenario asks of a plan and could ask less of."""
+    """Return everything that a scenario asks of a plan and could ask less of."""
     return tuple(one for kind in _KINDS for one in kind.conditions(translation))

@@ -1,7 +1,7 @@
-"""One thing that is asked of a plan, in the user's words, and how it can be asked less.
+"""One thing that is asked of a plan, in the user's words, and how less of it can be asked.
 
-A condition is raised by so much of its own unit, or lifted. Either leaves the numbers of pools,
-supplies and demands as they are, so that several can be lifted one after the other.
+A condition is raised by an amount in its own unit, or lifted. Either keeps the numbers of pools,
+supplies and demands, so that several can be lifted one after another.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from planner.packing.problem import Limit, Problem, Quota, Supply
 
 OWNED_NODES, LIMITED_OFFERS, SITES = "owned nodes", "limited offers", "limits of the sites"
-"""What shares of several kinds in the bound are called."""
+"""The name in the bound for the shares of several kinds that concern owned nodes."""
 
 
 Raised = Callable[["Problem", "int | None"], "Problem"]
-"""The problem in which a condition is so much wider; None: in which nothing is left of it."""
+"""The problem in which a condition is wider by an amount; None: in which it is lifted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +25,25 @@ class Condition:
     """One thing that is asked of a plan."""
 
     name: str
-    """`power at frankfurt`."""
+    """Such as `power at frankfurt`."""
     figure: str
-    """As stated: `25 kW`."""
+    """As stated, such as `25 kW`."""
     raised: Raised = field(compare=False)
     mended: Callable[[int], str] = field(compare=False)
-    """What to do where it must rise by so much: `raise power at frankfurt by 15.8 kW, to 40.8 kW`,
-    or `lower the growth reserve of l40s to 10 %`."""
+    """What to do if it must rise by an amount, such as `raise power at frankfurt by 15.8 kW, to
+    40.8 kW`, or `lower the growth reserve of l40s to 10 %`."""
     most: int | None = None
-    """By how much it can be raised, in its own unit; None: by any number."""
+    """The most by which it can be raised, in its own unit; None: by any amount."""
     needed: Callable[[int], str] | None = field(default=None, compare=False)
-    """What is needed where it must rise by so much: `40.8 kW`; None where none is told."""
+    """What is needed if it must rise by an amount, such as `40.8 kW`; None if nothing is said."""
     reason: str = ""
-    """What is to be known of it: `power at main: 25 kW, owned nodes take 10.2 kW`."""
+    """What to know of it, such as `power at main: 25 kW, owned nodes take 10.2 kW`."""
     procures: bool = False
-    """Whether it says which nodes can be had, and not what they may take."""
+    """Whether it says which nodes can be had, rather than what they may take."""
 
     @property
     def said(self) -> str:
-        """`power at frankfurt (25 kW)`."""
+        """Return the name and the figure: `power at frankfurt (25 kW)`."""
         return f"{self.name} ({self.figure})"
 
 
@@ -57,7 +57,7 @@ def rising(
     reason: str = "",
     procures: bool = False,
 ) -> Condition:
-    """A figure that can be raised without end."""
+    """Return a condition whose figure can be raised without end."""
 
     def needed(more: int) -> str:
         return told(stated + more)
@@ -69,7 +69,7 @@ def rising(
 
 
 def widening(kind: str, key: str, mine: str, wider: Callable[..., object]) -> Raised:
-    """How one of the limits of a kind is raised: it gets wider by so much, or is left out."""
+    """Return how one of the limits of a kind is raised: it gets wider, or is left out."""
 
     def raised(problem: Problem, more: int | None) -> Problem:
         changed = (
@@ -84,13 +84,13 @@ def widening(kind: str, key: str, mine: str, wider: Callable[..., object]) -> Ra
 
 
 def by_quarter_wider(limit: Limit | Quota, more: int) -> Limit | Quota:
-    """What is limited by quarter, with so much more in each."""
+    """Return a limit by quarter with an amount added in each."""
     at_most = tuple(None if most is None else most + more for most in limit.at_most)
     return replace(limit, at_most=at_most)
 
 
 def resupplying(numbers: Sequence[int], wider: Callable[[Supply, int | None], Supply]) -> Raised:
-    """How these offers are raised: each gives more by so much, or without end."""
+    """Return how these offers are raised: each gives more nodes, or any number."""
 
     def raised(problem: Problem, more: int | None) -> Problem:
         supplies = list(problem.supplies)

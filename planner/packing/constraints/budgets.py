@@ -1,7 +1,7 @@
-"""Budgets: so much money of some kind, by quarter or in all.
+"""Budgets: a limit on money of some kind, by quarter or over the horizon.
 
 A budget that is missed by a cent is missed: its row asks the solver for its tightest tolerances,
-and what leaves the search is held against the whole cents themselves.
+and every answer of the search is tested in whole cents.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from planner.packing.statement.translate import Translation
 
 BILL = LIMITED_OFFERS
 _LARGE = 1000
-"""Coefficients above this are scaled down to it, so that a row is not the program's largest."""
+"""Larger coefficients are scaled down to this, so that a row is not the program's largest."""
 
 
 def add_rows(master: MasterProgram) -> None:
@@ -26,7 +26,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: int) -> None:
-    """State budgets, of which the first has this number."""
+    """State budgets; the first has this number."""
     for number, limit in enumerate(budgets, first):
         amounts = {
             index: limit.cents[supply][quarter]
@@ -49,7 +49,7 @@ def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: i
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether what is acquired and moved keeps to every budget, in whole cents."""
+    """Return whether acquisitions and moves keep every budget, in whole cents."""
     return all(
         master.total(values, limit.cents, limit.moves) <= limit.at_most_cents
         for limit in master.problem.budgets
@@ -57,7 +57,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The budgets."""
+    """Return the budgets as conditions."""
     for limit in translation.problem.budgets:
         stated, owned = limit.at_most_cents + limit.fixed_cents, limit.told(limit.fixed_cents)
         figure = limit.told(stated)

@@ -35,7 +35,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tuple[int, int]]:
-    """Variables that count units, and the GPU-hours of the type that one of them adds."""
+    """Yield variables that count units, with the GPU-hours of the type that one of them adds."""
     for number, position in master.choice:
         demand = master.problem.demands[number]
         choice = demand.choices[position]
@@ -59,13 +59,13 @@ def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
 
 
 def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
-    """Without pools that only borrow nodes, or whose nodes come and go for their runs."""
+    """Return the nodes in service, without pools that borrow nodes or have them by the hour."""
     every = _of_type(problem, gpu_type)
     return ((n, pool) for n, pool in every if pool.lender is None and not pool.hire)
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether enough GPUs stay free for growth, in whole numbers."""
+    """Return whether enough GPUs stay free for growth, in whole numbers."""
     return all(
         free_to_hold(master, reserve.gpu_type, quarter, values) >= 0
         for reserve in master.problem.reserves
@@ -76,7 +76,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 def free_to_hold(
     master: MasterProgram, gpu_type: str, quarter: int, values: Sequence[float]
 ) -> float | Fraction:
-    """GPUs of a type that units may still take before growth lacks them; infinite: no reserve.
+    """Return the GPUs of a type that units may still take; infinite without a reserve.
 
     A run holds its GPUs for a share of the quarter.
     """
@@ -95,7 +95,7 @@ def free_to_hold(
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The reserves."""
+    """Return the reserves as conditions."""
     return map(_condition, translation.problem.reserves)
 
 
@@ -115,5 +115,5 @@ def _condition(reserve: Reserve) -> Condition:
 
 
 def _per_cent(share: Fraction) -> str:
-    """`12.5 %`."""
+    """Format a share: `12.5 %`."""
     return f"{float(share * 100):.4g} %"

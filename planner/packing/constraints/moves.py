@@ -1,8 +1,8 @@
-"""Units that run today: which pool keeps them, and what it costs to move the others.
+"""Units that run today: which pool keeps them, and what moving the others costs.
 
 A unit stays if it is in its pool of origin in the first quarter. Units of one shape are
-interchangeable on a pool, so that it is enough to count: no more of them stay than take a choice
-that the pool can run, and no more stay on the pool than units of that shape run there.
+interchangeable on a pool, so counting is enough: no more of them stay than take a choice that
+the pool can run, and no more stay on the pool than units of that shape run there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Home = tuple[str, "Shape"]
 
 
 def homes(problem: Problem) -> dict[str, tuple[int, ...]]:
-    """Pools by their home: all of a type and site, and those of its nodes that are held."""
+    """Return each home's pools: all of a node type and site, and those of its held nodes."""
     found: dict[str, tuple[int, ...]] = {}
     for number, pool in enumerate(problem.pools):
         found[pool.home] = (*found.get(pool.home, ()), number)
@@ -33,7 +33,7 @@ def homes(problem: Problem) -> dict[str, tuple[int, ...]]:
 
 
 def main_pools(problem: Problem) -> dict[str, int]:
-    """By home: the pool of all its nodes that nobody is held on, where new ones enter service."""
+    """Return, for each home, the pool of nodes that hold no pinned unit, where new nodes enter."""
     return {
         pool.home: number
         for number, pool in enumerate(problem.pools)
@@ -42,7 +42,7 @@ def main_pools(problem: Problem) -> dict[str, int]:
 
 
 def add_rows(master: MasterProgram) -> None:
-    """Rows `stays`, `keeps` and `moved` for every demand that runs somewhere today."""
+    """State the rows `stays`, `keeps` and `moved` for every demand that runs somewhere today."""
     program = master.program
     kept: dict[Home, list[int]] = defaultdict(list)
     for number, demand in enumerate(master.problem.demands):
@@ -74,7 +74,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _not_run(master: MasterProgram, number: int) -> Iterator[int]:
-    """Variables of the units of a demand that stop: they neither stay nor move."""
+    """Return the variables of the units of a demand that stop: they neither stay nor move."""
     for position, choice in enumerate(master.problem.demands[number].choices):
         if choice.gpu_type.startswith(NOWHERE) and (number, position) in master.choice:
             yield master.choice[number, position]
@@ -83,7 +83,7 @@ def _not_run(master: MasterProgram, number: int) -> Iterator[int]:
 
 
 def _positions_at_home(master: MasterProgram, number: int) -> list[int]:
-    """Choices of a demand with which its units can stay."""
+    """Return the choices of a demand with which its units can stay."""
     problem = master.problem
     demand = problem.demands[number]
     here = [problem.pools[pool] for pool in homes(problem).get(demand.origin, ())]
@@ -99,7 +99,7 @@ def _positions_at_home(master: MasterProgram, number: int) -> list[int]:
 
 
 def _units_at_home(master: MasterProgram, home: str, shape: Shape) -> list[tuple[int, float]]:
-    """The sum of variables that counts the units of a shape on a pool in the first quarter."""
+    """Return the sum of variables that counts a shape's units on a pool in the first quarter."""
     return [
         (index, factor / usage.times)
         for pool in homes(master.problem).get(home, ())
@@ -110,7 +110,10 @@ def _units_at_home(master: MasterProgram, home: str, shape: Shape) -> list[tuple
 
 
 def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, ...]:
-    """A plan in whole units with as few moves as its pools allow, the dearest avoided first."""
+    """Return a plan in whole units with as few moves as its pools allow.
+
+    The dearest moves are avoided first.
+    """
     if not master.moved:
         return tuple(values)
     found = list(values)
@@ -142,7 +145,7 @@ def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, .
 
 
 def moved_units(master: MasterProgram, values: Sequence[float]) -> tuple[int, ...]:
-    """By demand: units that leave their pool; empty where nothing runs today."""
+    """Return, for each demand, the units that leave their pool; empty if nothing runs today."""
     if not master.moved:
         return ()
     return tuple(
@@ -152,7 +155,7 @@ def moved_units(master: MasterProgram, values: Sequence[float]) -> tuple[int, ..
 
 
 def moves_held(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
-    """The moves of a solution that cost something, to be held at most at their number."""
+    """Return the moves of a solution that cost something, to be limited to their number."""
     demands = master.problem.demands
     return {
         index: float(round(values[index]))
@@ -162,7 +165,7 @@ def moves_held(master: MasterProgram, values: Sequence[float]) -> dict[int, floa
 
 
 def stay_rewards(master: MasterProgram, costs: Mapping[int, float]) -> dict[int, float]:
-    """Costs by variable with which a unit that stays outweighs all choices that `costs` prices."""
+    """Return costs by variable with which a unit that stays outweighs all priced choices."""
     worth = 1.0 + max(costs.values(), default=0.0)
     return dict.fromkeys(master.stays.values(), -worth)
 
@@ -170,9 +173,10 @@ def stay_rewards(master: MasterProgram, costs: Mapping[int, float]) -> dict[int,
 def kept_by_pool(
     master: MasterProgram, values: tuple[float, ...], pools: Sequence[int], quarter: int
 ) -> dict[int, Counter[tuple[int, int]]]:
-    """By pool: units by (demand, choice) that stay there; after the first quarter, that still can.
+    """Return, for each pool, the units by (demand, choice) that stay there.
 
-    `pools` are those of one GPU type that run something in the quarter.
+    After the first quarter, those that still can. `pools` are those of one GPU type that run
+    something in the quarter.
     """
     demands = master.problem.demands
     kept: dict[int, Counter[tuple[int, int]]] = {}
@@ -196,14 +200,14 @@ def kept_by_pool(
 
 
 def _pinned_home(demand: Demand) -> str:
-    """What the units of a demand may not leave; empty where they are free to move."""
+    """Return what the units of a demand may not leave; empty if they are free to move."""
     return next((choice.shape.stays for choice in demand.choices), "")
 
 
 def _released(number: int, problem: Problem, more: int | None) -> Problem:
-    """The problem in which the units of a demand may leave where they run.
+    """Return the problem in which the units of a demand may leave where they run.
 
-    Nodes on which nobody is held any more are among the others of their pool.
+    Nodes that then hold no pinned unit join the others of their pool.
     """
     if more == 0:
         return problem
@@ -229,13 +233,13 @@ def _released(number: int, problem: Problem, more: int | None) -> Problem:
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """True: who stays is counted from the plan, and shapes keep pinned units where they are."""
+    """Return True: stays are counted from the plan, and shapes keep pinned units where they are."""
     del master, values
     return True
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The pins."""
+    """Return the pins as conditions."""
     for number, demand in enumerate(translation.problem.demands):
         if home := _pinned_home(demand):
             units = _units_named(translation, number)
@@ -252,7 +256,7 @@ _NAMED = 6
 
 
 def _units_named(translation: Translation, number: int) -> str:
-    """`unit 2 of chat`; `units 1, 2 of chat and 3 more`."""
+    """Name units: `unit 2 of chat`; `units 1, 2 of chat and 3 more`."""
     members = translation.members[number]
     jobs = sorted({job for job, _ in members})
     mine = [str(unit) for job, unit in members if job == jobs[0]]
@@ -262,7 +266,10 @@ def _units_named(translation: Translation, number: int) -> str:
 
 
 def _pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
-    """`8 of 8 GPUs, 120 of 112 cores, 480 of 2,000 GB`: what units take of where they stay."""
+    """Say what pinned units take of their nodes.
+
+    Such as `8 of 8 GPUs, 120 of 112 cores, 480 of 2,000 GB`.
+    """
     here = [pool for pool in problem.pools if home in (pool.home, pool.held)]
     if not here:
         return "none of its nodes can be in service"
@@ -283,7 +290,7 @@ def _pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
 
 
 def _shares(shapes: Sequence[Shape], units: int, nodes: Sequence[tuple[Shape, int]]) -> str:
-    """What so many units take at the least, of so many nodes of each kind."""
+    """Return what so many units take at least, of so many nodes of each kind."""
     told = []
     for key, unit, per in (("gpus", "GPUs", 1), ("cpus", "cores", 1), ("memory_mb", "GB", 1000)):
         taken = units * min(getattr(shape, key) for shape in shapes) / per

@@ -26,7 +26,7 @@ BILL = LIMITED_OFFERS
 
 
 def offers_of(problem: Problem) -> list[list[int]]:
-    """Supplies by offer: those of one offer together, every other supply by itself."""
+    """Group supplies by offer; every other supply is a group by itself."""
     offers: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for number, supply in enumerate(problem.supplies):
         key = (False, number) if supply.offer is None else (True, supply.offer)
@@ -45,9 +45,10 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _maximum(master: MasterProgram, supplies: Sequence[int]) -> None:
-    """An offer ends: over the horizon to buy, in any one quarter to rent or reserve.
+    """Limit an offer: purchases over the horizon, rents and reservations in any one quarter.
 
-    So do nodes that may be let go: over the horizon to sell, in any one quarter to switch off.
+    The same holds for released nodes: sales over the horizon, and switching off in any one
+    quarter.
     """
     supply = master.problem.supplies[supplies[0]]
     if supply.maximum is None or master.problem.pools[supply.pool].hire:
@@ -66,7 +67,7 @@ def _maximum(master: MasterProgram, supplies: Sequence[int]) -> None:
 
 
 def _deliveries(master: MasterProgram, supplies: Sequence[int]) -> None:
-    """So many nodes arrive in one quarter."""
+    """Limit the nodes that arrive in one quarter."""
     for quarter, most in enumerate(master.problem.supplies[supplies[0]].deliveries or ()):
         keys = [(number, quarter) for number in supplies]
         terms = {master.acquire[key]: 1.0 for key in keys if key in master.acquire}
@@ -75,13 +76,13 @@ def _deliveries(master: MasterProgram, supplies: Sequence[int]) -> None:
 
 
 def _windows(problem: Problem, supply: Supply) -> list[range]:
-    """Quarters of entry of which each window gives the maximum once."""
+    """Yield windows of entry quarters, each of which may use the maximum once."""
     quarters = range(problem.quarters)
     return [quarters] if supply.lasts() is None else [supply.entries(q) for q in quarters]
 
 
 def _one_lot(master: MasterProgram, supplies: Sequence[int], quarter: int) -> None:
-    """One price for all nodes of an order: rows `lot-fewest`, `lot-most` and `one-lot`."""
+    """State one price for all nodes of an order: rows `lot-fewest`, `lot-most` and `one-lot`."""
     program = master.program
     used: dict[int, float] = {}
     for lot, alike in _by_lot(master.problem, supplies):
@@ -100,7 +101,7 @@ def _one_lot(master: MasterProgram, supplies: Sequence[int], quarter: int) -> No
 
 
 def _by_lot(problem: Problem, supplies: Sequence[int]) -> Iterator[tuple[PriceTier, list[int]]]:
-    """The supplies of an offer by price level, those at all sites together."""
+    """Return an offer's supplies by price level, those at all sites together."""
     levels: dict[PriceTier, list[int]] = defaultdict(list)
     for number in supplies:
         lot = problem.supplies[number].lot
@@ -110,7 +111,7 @@ def _by_lot(problem: Problem, supplies: Sequence[int]) -> Iterator[tuple[PriceTi
 
 
 def _most(problem: Problem, number: int) -> int:
-    """Nodes of an order: what the level allows, the offer gives, or could ever be of use."""
+    """Return the most nodes of an order: by the level, the offer, or what could be of use."""
     supply = problem.supplies[number]
     lot = supply.lot
     assert lot is not None
@@ -119,7 +120,7 @@ def _most(problem: Problem, number: int) -> int:
 
 
 def _useful(problem: Problem) -> int:
-    """Nodes beyond which none is of use.
+    """Return the number of nodes beyond which none is of use.
 
     One for each GPU asked for or kept free for growth, and the spare ones.
     """
@@ -135,7 +136,7 @@ def _useful(problem: Problem) -> int:
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether the nodes acquired keep to maxima, deliveries and price levels, in whole numbers."""
+    """Return whether acquired nodes keep maxima, deliveries and price levels, in whole numbers."""
     taken = {key: round(values[index]) for key, index in master.acquire.items()}
     return all(
         _within_maximum(master.problem, supplies, taken)
@@ -168,7 +169,7 @@ def _delivered(
 
 
 def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, int], int]) -> bool:
-    """Whether every order is at one price, and at that of its size."""
+    """Return whether every order has one price, the one for its size."""
     for quarter in range(problem.quarters):
         orders = [
             (lot, nodes)
@@ -182,7 +183,7 @@ def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, i
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The maxima of offers, their deliveries, and their dates."""
+    """Return the maxima, the deliveries and the dates of offers as conditions."""
     for supplies in offers_of(translation.problem):
         offer = translation.problem.supplies[supplies[0]]
         if offer.releases:
@@ -230,7 +231,7 @@ def _maximum_of(offer: str, supplies: Sequence[int], stated: int) -> Condition:
 
 
 def _dates_of(offer: Supply, supplies: Sequence[int], labels: Sequence[str]) -> Condition:
-    """Quarters in which nodes of an offer can enter service; raised by some at either end."""
+    """Return the quarters in which an offer's nodes can enter; raised by some at either end."""
     costs = offer.unit_cost_cents
     every = range(len(costs))
     known = [quarter for quarter in every if costs[quarter] is not None]

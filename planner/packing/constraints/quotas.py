@@ -1,9 +1,9 @@
 """What quotas allow their owners to hold: rows of the master program, and the exact test.
 
-Rows `quota[name]` sum the GPUs of an owner's active units over the choices that they take, a run by
-its share of the quarter. Every unit of an owner with a quota is in a demand of its own owner alone,
-so that these sums are exact. Rows `quota-wide` keep whole lanes for the owner's runs beside what it
-holds all quarter. In which hours runs are planned is tested with the plan.
+Rows `quota[name]` sum the GPUs of an owner's active units over the choices that they take; a run
+counts by its share of the quarter. Every unit of an owner with a quota is in a demand of its own
+owner alone, so that these sums are exact. Rows `quota-wide` keep whole lanes for the owner's
+runs beside what it holds all quarter. The hours of the runs are tested with the plan.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BILL = "quotas of the teams"
 
 
 def add_rows(master: MasterProgram) -> None:
-    """State every quota; quarters in which the same units are active share the least figure."""
+    """State every quota; quarters in which the same units are active share the lowest limit."""
     for quota in master.problem.quotas:
         least: dict[object, tuple[int, int]] = {}
         for quarter, most in enumerate(quota.at_most):
@@ -46,7 +46,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Iterator[int]:
-    """What is held on the average; and for each width of runs, whole lanes beside the rest."""
+    """Yield what is held on average and, for each width of runs, whole lanes beside the rest."""
     taken = _taken_in(master, quota, quarter)
     load: Terms = defaultdict(float)
     for index, choice, pieces in taken:
@@ -75,7 +75,7 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
 
 
 def _common_divisor(amounts: Sequence[Fraction]) -> Fraction:
-    """The largest of which each of these is a multiple."""
+    """Return the largest number of which each of these is a multiple."""
     below = lcm(*(amount.denominator for amount in amounts))
     return Fraction(gcd(*(int(amount * below) for amount in amounts)), below)
 
@@ -83,7 +83,7 @@ def _common_divisor(amounts: Sequence[Fraction]) -> Fraction:
 def _gpus_of_runs(
     master: MasterProgram, runs: Sequence[tuple[int, Choice, int]]
 ) -> Iterator[tuple[RunWindow, int]]:
-    """Runs with the GPUs that as many as there can be hold."""
+    """Yield runs with the GPUs that the most of them can hold."""
     for index, choice, pieces in runs:
         if pieces > 0:
             units = master.program.variables[index].upper or 1.0
@@ -91,7 +91,7 @@ def _gpus_of_runs(
 
 
 def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[int, Choice, int]]:
-    """What a quota counts in a quarter: variables, with their choice and the pieces that each adds.
+    """Yield what a quota counts in a quarter: variables, choices and the pieces that each adds.
 
     Units that are short take pieces off.
     """
@@ -108,7 +108,7 @@ def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[i
 def held_all_quarter(
     master: MasterProgram, quota: Quota, quarter: int, values: Sequence[float]
 ) -> Fraction:
-    """GPUs of a quota that whole units hold without runs."""
+    """Return the GPUs of a quota that whole units hold, without runs."""
     held = (
         quota.taken_by_piece(choice) * pieces * round(values[index])
         for index, choice, pieces in _taken_in(master, quota, quarter)
@@ -118,14 +118,14 @@ def held_all_quarter(
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether what the units hold all quarter keeps to every quota, in whole numbers."""
+    """Return whether what units hold all quarter keeps every quota, in whole numbers."""
     return hold_by_hour(master, values, {})
 
 
 def hold_by_hour(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
-    """Whether the units keep to every quota at every hour, with the runs of each quarter."""
+    """Return whether the units keep every quota at every hour, with the runs of each quarter."""
     for quota in master.problem.quotas:
         for quarter, most in enumerate(quota.at_most):
             if most is None:
@@ -149,11 +149,11 @@ def hold_by_hour(
 class Allowance:
     """What is left of the quotas, in GPU-hours, while units take choices one after another.
 
-    What the units still to come need at the least is kept for them.
+    What the remaining units need at least is kept for them.
     """
 
     def __init__(self, problem: Problem) -> None:
-        """Before any unit has taken a choice."""
+        """Start before any unit has taken a choice."""
         self._quotas = problem.quotas
         self._left = {
             (quota, quarter): Fraction(most * RUN_HOURS)
@@ -166,7 +166,7 @@ class Allowance:
                 self._left[key] -= demand.count * _least(key, demand)
 
     def allows(self, demand: Demand, choice: Choice) -> bool:
-        """Whether a unit may take a choice."""
+        """Return whether a unit may take a choice."""
         return all(
             _gpu_hours(key, choice) - _least(key, demand) <= self._left[key]
             for key in self._concerned(demand)
@@ -197,11 +197,11 @@ def _gpu_hours(key: tuple[Quota, int], choice: Choice) -> Fraction:
 
 
 def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tuple[int, int]]:
-    """Each unit as (demand, choice): as counted, then where larger fractions are.
+    """Round to whole units (demand, choice): as counted, then where fractions are largest.
 
-    Fractions go up only where that keeps to the quotas, if any choice does. Of an endpoint whose
-    traffic units share, only where the others can take the rest; where it is open how many run, no
-    more do than take it.
+    Fractions are rounded up only where that keeps the quotas, if any choice does. For an
+    endpoint whose traffic units share, rounding down is allowed only where the others can take
+    the rest; if the number of units is open, no more of them run than are needed.
     """
     allowance = Allowance(master.problem)
     for number, demand in enumerate(master.problem.demands):
@@ -228,7 +228,7 @@ def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tupl
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The quotas."""
+    """Return the quotas as conditions."""
     told = partial(count_of, singular="GPU")
     for quota in translation.problem.quotas:
         name, counted = f"the {quota.name}", _counted(translation.problem, quota)
@@ -243,7 +243,7 @@ def conditions(translation: Translation) -> Iterator[Condition]:
 
 
 def _counted(problem: Problem, quota: Quota) -> str:
-    """What of its owner a quota counts for more than is held; empty: nothing."""
+    """Say what of its owner a quota counts for more than is held; empty: nothing."""
     parts = any(
         choice.shape.part != WHOLE and choice.share == 1 and quota.taken(choice)
         for demand in problem.demands

@@ -1,7 +1,7 @@
 """Racks of a site: rows `standing` and `racks` count racks by what they hold.
 
-A *pattern* says how many nodes of each pool stand in one rack. Only fullest patterns are listed:
-whatever fits a rack is part of one of them, so that counting racks by fullest pattern is exact.
+A *pattern* says how many nodes of each pool stand in one rack. Only maximal patterns are listed:
+whatever fits a rack is part of one of them, so counting racks by maximal pattern is exact.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _fullest_quarters(problem: Problem, space: RackSpace) -> range:
-    """Quarters that bind: the last alone where nodes come, never leave, and no rack may fail."""
+    """Return the quarters that bind.
+
+    The last alone, if nodes come and never leave and no rack may fail.
+    """
     pools = {pool for pool, _, _ in space.nodes}
     leave = any(problem.pools[pool].retired for pool in pools) or any(
         supply.pool in pools and supply.kind != "buy" for supply in problem.supplies
@@ -56,7 +59,7 @@ def _fullest_quarters(problem: Problem, space: RackSpace) -> range:
 
 
 def _groups(problem: Problem, space: RackSpace) -> dict[int, SharedSpares]:
-    """Groups of shared spare nodes that outlast the loss of some of these racks."""
+    """Return the groups of shared spares that must outlast the loss of some of these racks."""
     groups = enumerate(problem.spare_groups)
     return {index: group for index, group in groups if group.racks and group.site == space.site}
 
@@ -96,7 +99,10 @@ def _racks(master: MasterProgram, space: RackSpace, quarter: int) -> None:
 def _fullest(
     master: MasterProgram, space: RackSpace, key: tuple[int, int], each: Mapping[int, int]
 ) -> None:
-    """Nodes of a group in its fullest rack: rows `fuller` and `fullest`; `each` by variable."""
+    """Count a group's nodes in its fullest rack: rows `fuller` and `fullest`.
+
+    `each` by variable.
+    """
     label = f"{key[0]},{key[1]}"
     fullest: Terms = {master.fullest_racks[key]: -1.0}
     for nodes in range(1, max(each.values()) + 1):
@@ -109,9 +115,10 @@ def _fullest(
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether the nodes stand in the racks, in every quarter.
+    """Return whether the nodes fit into the racks in every quarter.
 
-    So spread that the empty ones of a group stand in for those of its fullest racks.
+    They must be spread so that a group's empty nodes can stand in for those of its fullest
+    racks.
     """
     return all(
         _racked(master, values, space, quarter) is not None
@@ -123,7 +130,10 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 def all_racked(
     master: MasterProgram, values: Sequence[float]
 ) -> tuple[tuple[tuple[Racked, ...], ...], ...]:
-    """What stands in each rack, by quarter and rack space; empty where nothing is limited so."""
+    """Return what stands in each rack, by quarter and rack space.
+
+    Empty if nothing is limited so.
+    """
     problem = master.problem
     if not problem.racks:
         return ()
@@ -151,7 +161,7 @@ def _standing(
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The numbers of racks."""
+    """Return the numbers of racks as conditions."""
     for space in translation.problem.racks:
         fed = "" if space.power_w is None else f" and {amount_text(space.power_w, 'W')}"
         yield rising(
@@ -168,7 +178,7 @@ def _wider(space: RackSpace, more: int) -> RackSpace:
 
 
 def _kinds(space: RackSpace, groups: Sequence[_Group] = ()) -> dict[_Size, tuple[int, ...]]:
-    """Pools by what one of their nodes takes: to a rack, nodes of the same size are alike."""
+    """Group pools by what one of their nodes takes: to a rack, nodes of the same size are alike."""
     found: dict[_Size, tuple[int, ...]] = {}
     for pool, units, watts in space.nodes:
         size = (units, watts, *(int(pool in group) for group in groups))
@@ -177,18 +187,18 @@ def _kinds(space: RackSpace, groups: Sequence[_Group] = ()) -> dict[_Size, tuple
 
 
 def _room_of(space: RackSpace, most: Iterable[int] = ()) -> _Size:
-    """What one rack offers, where it may hold so many nodes of each group."""
+    """Return what one rack offers if it may hold so many nodes of each group."""
     return space.units, space.power_w or 0, *most
 
 
 @lru_cache(maxsize=256)
 def patterns(sizes: _Sizes, room: _Size) -> tuple[tuple[int, ...], ...]:
-    """Every fullest set of nodes that one rack holds: nodes of each size."""
+    """Return every maximal set of nodes that one rack holds, as nodes of each size."""
     return tuple(_patterns(sizes, room))
 
 
 def _patterns(sizes: _Sizes, room: _Size, held: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Patterns that begin with `held`; fullest are those that leave no room for any node."""
+    """Yield patterns that begin with `held`; maximal ones leave no room for any node."""
     if len(held) == len(sizes):
         if not any(_most(size, room) for size in sizes):
             yield held
@@ -202,7 +212,7 @@ def _patterns(sizes: _Sizes, room: _Size, held: tuple[int, ...] = ()) -> Iterato
 
 
 def _most(size: _Size, room: _Size) -> int:
-    """Nodes that there is room for; what none of them takes is of no account."""
+    """Return how many nodes fit; a resource that none of them takes does not count."""
     return min(there // taken for taken, there in zip(size, room, strict=True) if taken)
 
 
@@ -213,7 +223,7 @@ def _left(room: _Size, size: _Size, count: int) -> _Size:
 def racked(
     space: RackSpace, nodes: Mapping[int, int], most: Sequence[tuple[_Group, int]] = ()
 ) -> tuple[Racked, ...] | None:
-    """Racks that hold these nodes, by pool; None where they do not fit.
+    """Return racks that hold these nodes, by pool; None if they do not fit.
 
     Each may hold at `most` so many nodes of a group of pools.
     """
@@ -232,7 +242,7 @@ def racked(
 def _named(
     filled: Sequence[tuple[tuple[int, ...], int]], waiting: Sequence[list[int]]
 ) -> Iterator[Racked]:
-    """Each rack with the pools of its nodes; those in a row that hold the same are one entry."""
+    """Name the pools in each rack; successive racks that hold the same are one entry."""
     last: Racked | None = None
     for pattern, times in filled:
         for _ in range(times):
@@ -256,7 +266,7 @@ def _named(
 def _filled(
     sizes: _Sizes, room: _Size, asked: tuple[int, ...], most: int
 ) -> tuple[tuple[tuple[int, ...], int], ...] | None:
-    """How often each pattern is used so that all nodes stand, in as few racks as can be."""
+    """Return how often each pattern is used so that all nodes stand in the fewest racks."""
     greedy = _first_fit(sizes, room, asked)
     if greedy is not None and sum(times for _, times in greedy) <= most:
         return greedy
@@ -279,7 +289,7 @@ def _filled(
 def _first_fit(
     sizes: _Sizes, room: _Size, asked: tuple[int, ...]
 ) -> tuple[tuple[tuple[int, ...], int], ...] | None:
-    """Rack after rack filled with the largest nodes left; None where a rack holds none of some."""
+    """Fill rack after rack with the largest nodes left; None if a node fits in no rack."""
     left, racks = list(asked), []
     while any(left):
         free, held = room, []

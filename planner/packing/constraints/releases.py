@@ -1,4 +1,4 @@
-"""Owned nodes that are let go: none is switched off that was sold before, and none twice."""
+"""Released owned nodes: none is switched off after it was sold, and none is released twice."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ BILL = OWNED_NODES
 
 
 def add_rows(master: MasterProgram) -> None:
-    """State of nodes that may be sold and switched off: rows `let-go`."""
+    """State the nodes that may be sold and switched off: rows `let-go`."""
     for number, (most, gone) in enumerate(_let_go(master)):
         row = dict.fromkeys(gone, 1.0)
         master.program.row(f"let-go[{number}]", row, "<=", most)
 
 
 def _let_go(master: MasterProgram) -> Iterator[tuple[int, list[int]]]:
-    """By fleet entry and quarter: how many nodes there are, and variables of those let go then.
+    """Yield, by fleet entry and quarter, the number of nodes and the variables of released ones.
 
-    Where nodes may be sold alone, or switched off alone, their maximum says as much.
+    If nodes may only be sold, or only switched off, their maximum says as much.
     """
     supplies = master.problem.supplies
     alike: dict[tuple[str, int], list[int]] = defaultdict(list)
@@ -43,13 +43,13 @@ def _let_go(master: MasterProgram) -> Iterator[tuple[int, list[int]]]:
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether no node is let go twice, in whole numbers."""
+    """Return whether no node is released twice, in whole numbers."""
     return all(
         sum(round(values[index]) for index in gone) <= most for most, gone in _let_go(master)
     )
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """None: a plan may keep every node."""
+    """Return nothing: a plan may keep every node."""
     del translation
     yield from ()

@@ -40,14 +40,14 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _nodes(master: MasterProgram, limit: Limit, pool: int, quarter: int) -> Terms:
-    """Those that take of it: where it is drawn, not those that are switched off."""
+    """Return the nodes that count: for a draw, without those that are switched off."""
     if limit.drawn:
         return master.in_service[pool, quarter]
     return master.standing(pool, quarter)
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether the nodes keep to every limit, in whole numbers."""
+    """Return whether the nodes keep every limit, in whole numbers."""
     return all(
         most is None
         or most
@@ -66,7 +66,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The limits."""
+    """Return the limits as conditions."""
     problem = translation.problem
     for limit in problem.limits:
         owned = max(

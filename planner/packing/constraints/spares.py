@@ -1,10 +1,10 @@
 """Spare nodes: rows `spare` and `running`, and the nodes that are left for units.
 
-Pools that share their spare nodes have rows `empty`, `fits` and `shared` as well. One of them
-stands in for another while it can take in, node for node, whatever runs there. If so many nodes of
-a group fail at once as are empty in the stand-ins of each of its pools that runs, all of them are
-replaced, by Hall's theorem. Of a rack that fails, empty nodes are lost too, but they count among
-what it holds.
+Pools that share their spare nodes have rows `empty`, `fits` and `shared` as well. One pool
+stands in for another if its nodes can take in, node for node, whatever runs there. If at most as
+many nodes of a group fail at once as are empty in the stand-ins of each of its running pools,
+all of them are replaced, by Hall's theorem. When a rack fails, empty nodes are lost, too, but
+they count among what it holds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BILL = OWNED_NODES
 
 
 def add_rows(master: MasterProgram) -> None:
-    """A pool that runs a unit keeps its spare nodes empty: rows `spare` and `running`."""
+    """Keep the spare nodes of each pool that runs a unit empty: rows `spare` and `running`."""
     problem = master.problem
     parts, mains = homes(problem), main_pools(problem)
     sharing = {pool for group in problem.spare_groups for pool in group.pools}
@@ -43,9 +43,9 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _keep_empty(master: MasterProgram, main: int, quarter: int, used: list[int]) -> int:
-    """Spare nodes are among those on which nobody is held, whichever part of the pool runs.
+    """Keep spare nodes among those that hold no pinned unit, whichever part of the pool runs.
 
-    The variable that says whether one does.
+    Returns the variable that says whether one does.
     """
     problem, program = master.problem, master.program
     most = {pool: _most_useful(master, pool, quarter) for pool in used}
@@ -76,7 +76,7 @@ def _keep_empty(master: MasterProgram, main: int, quarter: int, used: list[int])
 def _share(
     master: MasterProgram, number: int, quarter: int, running: Mapping[PoolInQuarter, int]
 ) -> None:
-    """While a pool of a group runs, so many nodes are empty that stand in for it: rows `shared`."""
+    """Keep stand-ins empty for each running pool of a group: rows `shared`."""
     problem, program = master.problem, master.program
     group = problem.spare_groups[number]
     most = most_spare(problem, group)
@@ -111,9 +111,9 @@ def _share(
 def _standing_in(
     master: MasterProgram, quarter: int, pair: tuple[int, int], empty: int, most: int
 ) -> int | None:
-    """The variable of the empty nodes of the second pool that stand in for one of the first.
+    """Return the variable of the second pool's empty nodes that can stand in for the first.
 
-    None where nothing that may run there could be taken in. Rows `fits`.
+    None if nothing that may run there could be taken in. Rows `fits`.
     """
     program, (pool, other) = master.program, pair
     here = _of_home(master, pool, quarter)
@@ -138,7 +138,7 @@ def _standing_in(
 
 
 def _of_home(master: MasterProgram, pool: int, quarter: int) -> list[Usage]:
-    """What may run on a pool and on all its parts."""
+    """Return what may run on a pool and on all its parts."""
     pools = master.problem.pools
     return [
         usage
@@ -148,7 +148,7 @@ def _of_home(master: MasterProgram, pool: int, quarter: int) -> list[Usage]:
 
 
 def _most_useful(master: MasterProgram, pool: int, quarter: int) -> int:
-    """Nodes of a pool that could ever be of use, to it or to one that it lends them.
+    """Return the nodes of a pool that could be of use, to it or to one that it lends them to.
 
     One for every piece, or the span of each that spans.
     """
@@ -162,7 +162,7 @@ def _most_useful(master: MasterProgram, pool: int, quarter: int) -> int:
 
 
 def _ceiling(problem: Problem) -> int:
-    """More pieces than these there can never be."""
+    """Return an upper bound of the pieces."""
     return sum(
         demand.count * max((choice.copies for choice in demand.choices), default=1)
         for demand in problem.demands
@@ -170,19 +170,19 @@ def _ceiling(problem: Problem) -> int:
 
 
 def _most_units(master: MasterProgram, usage: Usage, ceiling: int) -> int:
-    """Pieces of a usage, if as many are there as ever can be."""
+    """Return the pieces of a usage if there are as many as possible."""
     variables = master.program.variables
     counted = ((index, factor) for index, factor in usage.terms if factor > 0)  # not what is short
     return int(sum((variables[index].upper or ceiling) * factor for index, factor in counted))
 
 
 def _space_of(problem: Problem, group: SharedSpares) -> RackSpace | None:
-    """The racks of which a group may lose some, where they are stated."""
+    """Return the racks of which a group may lose some, if they are stated."""
     return next((one for one in problem.racks if group.racks and one.site == group.site), None)
 
 
 def most_in_rack(problem: Problem, group: SharedSpares) -> int:
-    """More nodes of a group than these no rack holds; one where nothing is said of racks."""
+    """Return the most nodes of a group in one rack; 1 if nothing is known of racks."""
     space = _space_of(problem, group)
     if space is None:
         return 1
@@ -194,12 +194,12 @@ def most_in_rack(problem: Problem, group: SharedSpares) -> int:
 
 
 def most_spare(problem: Problem, group: SharedSpares) -> int:
-    """More spare nodes than these a group never needs."""
+    """Return the most spare nodes that a group could need."""
     return group.nodes or group.racks * most_in_rack(problem, group)
 
 
 def stand_ins(problem: Problem, demand: Demand, choice: Choice) -> Iterator[tuple[int, int]]:
-    """Pools that share spare nodes: one that runs a choice, and one that can take it in."""
+    """Return pairs of pools that share spares: one runs a choice, the other can take it in."""
     for group in problem.spare_groups:
         for pool in group.pools:
             mine = problem.pools[pool]
@@ -214,17 +214,17 @@ def stand_ins(problem: Problem, demand: Demand, choice: Choice) -> Iterator[tupl
 
 
 def _ways_on(pool: Pool, demand: Demand, choice: Choice) -> list[Choice]:
-    """How a unit with this choice could go on in a pool: the same way on the same GPU type."""
+    """Yield how a unit could go on in a pool: in the same way on the same GPU type."""
     if pool.gpu_type == choice.gpu_type:
         return [choice]
     return [one for one in demand.choices if one.gpu_type == pool.gpu_type]
 
 
 def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Pool) -> bool:
-    """Whether a node can take in pieces of another if they run there in this way.
+    """Return whether a node can take in another's pieces if they run there in this way.
 
-    They take as much traffic there where they share it, and no more GPUs, for no longer, and of the
-    host no more than the share of these GPUs: so they all fit that fit the node which failed.
+    They must take as much of a shared traffic there, on no more GPUs, for no longer, and need no
+    more of the host than the share of these GPUs. Then all that fit the failed node fit.
     """
     held, taken = choice.shape, way.shape
     worth = dict(zip(demand.choices, demand.takes, strict=False))
@@ -242,9 +242,10 @@ def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Po
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether enough empty nodes stand in for each; layouts use none that a pool keeps for itself.
+    """Return whether enough empty nodes stand in for each pool, in whole numbers.
 
-    What racks ask of them is tested with the racks.
+    Layouts use no node that a pool keeps for itself. What racks ask of the spares is tested with
+    the racks.
     """
     problem = master.problem
     return all(
@@ -259,7 +260,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 def fewest_empty(
     master: MasterProgram, values: Sequence[float], group: SharedSpares, quarter: int
 ) -> int | None:
-    """Empty nodes that stand in for the pool of a group that has fewest; None: no pool runs."""
+    """Return the empty stand-ins of the group's pool that has fewest; None: no pool runs."""
     found = _standing(master, values, group, quarter)
     return min(
         (sum(_empty(master, values, one, quarter) for one in here) for here in found), default=None
@@ -269,7 +270,7 @@ def fewest_empty(
 def _standing(
     master: MasterProgram, values: Sequence[float], group: SharedSpares, quarter: int
 ) -> list[list[int]]:
-    """For each pool of a group that runs a unit: the pools that stand in for it, itself as well."""
+    """Return, for each running pool of a group, the pools that stand in for it, itself included."""
     found = []
     for pool in group.pools:
         held = [
@@ -289,7 +290,7 @@ def _standing(
 
 
 def _empty(master: MasterProgram, values: Sequence[float], pool: int, quarter: int) -> int:
-    """Nodes that no unit may use."""
+    """Return the nodes that no unit may use."""
     usable = master.usable.get((pool, quarter))
     used = 0.0 if usable is None else values[usable]
     return round(master.serving(pool, quarter, values) - used)
@@ -300,7 +301,7 @@ def kept_for_groups(
     values: Sequence[float],
     racks: Sequence[Sequence[Sequence[Racked]]],
 ) -> tuple[tuple[int, ...], ...]:
-    """Quarter × pool: empty nodes that stand in for others; empty where no pools share any.
+    """Return empty nodes that stand in for others, quarter × pool; empty if no pools share any.
 
     Those that stand in for most pools are taken first, and no more than are needed then.
     """
@@ -322,14 +323,14 @@ def kept_for_groups(
 
 
 def _fullest(problem: Problem, group: SharedSpares, racks: Iterable[Racked]) -> int:
-    """Nodes of a group in the rack that holds most of them."""
+    """Return the nodes of a group in the rack that holds most of them."""
     mine = problem.sharing(group)
     held = (sum(count for pool, count in rack.nodes if pool in mine) for rack in racks)
     return max(held, default=0)
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """One for all pools together, for they are one policy, and one for each group."""
+    """Return one condition for all pools, since they are one policy, and one for each group."""
     problem = translation.problem
     kept = sorted({pool.spare for pool in problem.pools if pool.spare})
     if kept:
@@ -339,7 +340,7 @@ def conditions(translation: Translation) -> Iterator[Condition]:
 
 
 def _of_each(kept: Sequence[int]) -> Condition:
-    """The spare nodes of all pools, which keep so many of them."""
+    """Return the condition of the spare nodes that all pools keep."""
     figure = " to ".join(str(one) for one in dict.fromkeys((kept[0], kept[-1])))
     most = kept[-1]
 

@@ -1,8 +1,8 @@
 """Endpoints whose traffic replicas on several GPU types share: together they take all of it.
 
-A part of a replica may be all that the traffic asks for. Cuts say what whole replicas come to: so
-much weight has every *cover*, which is replicas enough, so many in each way. The weights are found
-like those of a cutting stock, against the covers known so far.
+With fractional units, a part of a replica may be all that the traffic asks for. Cuts state what
+whole replicas need: every *cover*, a set of replicas that suffices, has at least so much weight.
+The weights are found like those of a cutting stock, against the covers known so far.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ BILL = "traffic that GPU types share"
 
 _TOLERANCE: Final = 1e-6
 _ROUNDED: Final = 1e-9
-"""Share by which the weights of a cut may be off, and are raised."""
+"""The share by which the weights of a cut may be off, and by which they are raised."""
 _LEAST: Final = 1e-4
-"""Units of a way that a solution does not use count so many: of cuts alike, the one that weighs
-such ways the least."""
+"""The weight of units that a solution does not use: of equal cuts, the one that weighs such ways
+least."""
 _STEPS: Final = 20_000
-"""In search of the lightest cover, which is found in a few hundred of them."""
+"""The most steps in search of the lightest cover, which usually takes a few hundred."""
 
 
 def _endpoints(problem: Problem) -> dict[tuple[str, int], list[int]]:
-    """By endpoint and quarter: the demands whose units share its traffic."""
+    """Return, by endpoint and quarter, the demands whose units share its traffic."""
     found: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number, demand in enumerate(problem.demands):
         for quarter in demand.quarters if demand.endpoint else ():
@@ -40,7 +40,7 @@ def _endpoints(problem: Problem) -> dict[tuple[str, int], list[int]]:
 
 
 def _taking(master: MasterProgram, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Variables that count units of these demands, and what one unit takes, in millionths."""
+    """Yield variables that count units of these demands, and what one unit takes, in millionths."""
     for number in numbers:
         for position, takes in enumerate(master.problem.demands[number].takes):
             if (number, position) in master.choice:
@@ -48,7 +48,7 @@ def _taking(master: MasterProgram, numbers: Sequence[int]) -> Iterator[tuple[int
 
 
 def add_rows(master: MasterProgram) -> None:
-    """Row `traffic` for each endpoint and quarter."""
+    """State the row `traffic` for each endpoint and quarter."""
     for numbers in _endpoints(master.problem).values():
         terms = {index: takes / ALL_TRAFFIC for index, takes in _taking(master, numbers)}
         row = master.program.row(f"traffic[{numbers[0]}]", terms, ">=", 1.0)
@@ -56,7 +56,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def cut(master: MasterProgram, values: Sequence[float]) -> int:
-    """State cuts that a solution with parts of units violates; how many."""
+    """State cuts that a solution with fractional units violates; return how many."""
     found = 0
     for numbers in master.traffic_rows.copy().values():
         ways = dict(_taking(master, numbers))
@@ -78,7 +78,7 @@ def cut(master: MasterProgram, values: Sequence[float]) -> int:
 def _separated(
     takes: Sequence[int], units: Sequence[float], covers: list[tuple[int, ...]]
 ) -> tuple[float, ...] | None:
-    """Weights with which every cover weighs 1 at least, and these units less; None: there are none.
+    """Return weights that give every cover at least 1 and these units less; None: there are none.
 
     `covers` that are met on the way are added to those that are known.
     """
@@ -111,7 +111,7 @@ def _weight(weights: Sequence[float], units: Sequence[float]) -> float:
 
 
 def _lightest(takes: Sequence[int], weights: Sequence[float]) -> tuple[int, ...] | None:
-    """The cover that weighs the least; None where looking for it takes too long."""
+    """Return the cover that weighs least; None if looking for it takes too long."""
     order = sorted(range(len(takes)), key=lambda way: (weights[way] / takes[way], way))
     counts, best, steps = [0] * len(takes), [0] * len(takes), 0
     least = float("inf")
@@ -138,7 +138,7 @@ def _lightest(takes: Sequence[int], weights: Sequence[float]) -> tuple[int, ...]
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether units take all traffic."""
+    """Return whether the units take all traffic."""
     return all(
         sum(round(values[index]) * takes for index, takes in _taking(master, numbers))
         >= ALL_TRAFFIC
@@ -147,6 +147,6 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 
 
 def conditions(translation: Translation) -> tuple[Condition, ...]:
-    """None: traffic is what jobs ask for, not what limits them."""
+    """Return nothing: traffic is what jobs ask for, not a limit on them."""
     del translation
     return ()

@@ -1,1 +1,1 @@
-"""The program that counts nodes: its rows, kind by kind, and the exact test of each."""
+"""The master program: its variables and rows, kind by kind, and variants of it."""

@@ -1,4 +1,4 @@
-"""The program that counts nodes: units by choice and pool, nodes bought and rented by quarter.
+"""States the master program: units by choice and pool, nodes bought and rented by quarter.
 
 Units of the same shape on the same pool are counted together, so the program's size follows the
 variety of the portfolio. It is a relaxation of the real packing: resources are summed over a pool's
@@ -8,10 +8,10 @@ it in mathematics; row names follow that page.
 A pool whose nodes do not mix is stated as two: one for whole and shared GPUs, with all offers and
 owned nodes, and one for partitioned GPUs, to which the first lends nodes, quarter by quarter.
 
-By its GPU-hours, a run of eight GPUs for a day is a hundredth of a node; and yet it needs one on
-which nothing stays all quarter. GPUs of a node beside each other on which runs of so many GPUs take
-turns are a *lane*: a node of which some GPUs stay taken has as many of a width as fit the rest. A
-lane of a run on several nodes is as many nodes, on which nothing stays.
+By its GPU-hours, a run of eight GPUs for a day is a hundredth of a node, and yet it needs one on
+which nothing stays all quarter. Neighbouring GPUs of a node on which runs of so many GPUs take
+turns are a *lane*: a node has as many lanes of a width as fit beside what stays on it. A lane
+for a run on several nodes is as many nodes on which nothing stays.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def build_master(problem: Problem) -> MasterProgram:
 
 
 def _choices(master: MasterProgram) -> None:
-    """Every unit takes exactly one choice and keeps it: row `demand[d]`.
+    """Let every unit take exactly one choice and keep it: row `demand[d]`.
 
-    Where it is open how many units run, each takes one at most.
-    One that may be short may take a choice that no pool runs, too: then it is, in all quarters.
+    If the number of units is open, each takes at most one. A unit that may be short may also
+    take a choice that no pool runs: then it is short in all quarters.
     """
     problem, program, pools = master.problem, master.program, _by_gpu_type(master.problem)
     for number, demand in enumerate(problem.demands):
@@ -76,7 +76,10 @@ def _choices(master: MasterProgram) -> None:
 
 
 def _short(master: MasterProgram) -> None:
-    """Units that are short in a quarter, no more than take the choice: row `short[d,c,q]`."""
+    """Count units that are short in a quarter, of those that take the choice.
+
+    Row `short[d,c,q]`.
+    """
     for (number, position), index in master.choice.items():
         demand = master.problem.demands[number]
         choice = demand.choices[position]
@@ -102,10 +105,10 @@ def _running(problem: Problem, pools: list[int], shape: Shape) -> list[int]:
 
 
 def _acquisitions(master: MasterProgram) -> None:
-    """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term.
+    """Count nodes in service: bought nodes stay, a rent lasts a quarter, a reservation its term.
 
-    Nodes that come and go within a quarter are in service for the share of it that is paid. Owned
-    nodes that are let go count as fewer: for good where sold, for a quarter where switched off.
+    Nodes for hours or weeks are in service for the share of the quarter that is paid. Released
+    owned nodes count as fewer: for good if sold, for a quarter if switched off.
     """
     problem, program = master.problem, master.program
     master.in_service = {
@@ -136,7 +139,7 @@ def _acquisitions(master: MasterProgram) -> None:
 
 
 def _usages(master: MasterProgram) -> None:
-    """Count pieces by shape; where several pools have the GPU type, split them: rows `split`."""
+    """Count pieces by shape; split them if several pools have the GPU type: rows `split`."""
     shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
     for number, position in master.choice:
         demand = master.problem.demands[number]
@@ -181,7 +184,10 @@ def _split(
 
 
 def _lent(master: MasterProgram) -> None:
-    """Nodes that a pool lends another, quarter by quarter; row `gpus` of the lender bounds them."""
+    """Count nodes that a pool lends another, quarter by quarter.
+
+    The lender's row `gpus` bounds them.
+    """
     for pool, quarter in list(master.usages):
         lender = master.problem.pools[pool].lender
         if lender is not None:
@@ -192,11 +198,11 @@ def _lent(master: MasterProgram) -> None:
 
 
 def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) -> None:
-    """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings.
+    """State GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings.
 
-    Each holds on the average of the quarter, and of each window of runs; those of windows tighten,
-    as do dual feasible functions of sizes (`dual`) and of hours (`turns`: of runs that are longer
-    than half of the quarter, only one can follow no other).
+    Each holds on the average of the quarter and, as a tightening, of each window of runs. Dual
+    feasible functions tighten by size (`dual`) and by hours (`turns`: of runs longer than half
+    of the quarter, none can follow another).
     """
     node = master.problem.pools[key[0]].node
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
@@ -217,9 +223,10 @@ def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) ->
 def _times(
     master: MasterProgram, pool: int, usages: list[Usage]
 ) -> Iterator[tuple[str, list[int], int]]:
-    """Ways to count time: a name, what each usage takes, and of how much.
+    """Return ways to count time: a name, what each usage takes, and of how much.
 
-    Nodes that come and go are there for as long as is paid, in whichever hours: the average alone.
+    Nodes for hours or weeks exist for as long as is paid, in whichever hours: only the average
+    counts.
     """
     runs = [usage.asked.run for usage in usages]
     if master.problem.pools[pool].hire:
@@ -233,10 +240,10 @@ def _size(shape: Shape, resource: str) -> int:
 
 
 def kept_apart(problem: Problem) -> Problem:
-    """The problem with a pool more for each whose nodes do not mix; those come last.
+    """Return the problem with one more pool for each whose nodes do not mix; those come last.
 
-    Runs of owners with quotas have shapes that name the owner, and units of pools that share spare
-    nodes have shapes that say which can take them in.
+    Runs of owners with quotas have shapes that name the owner, and units of pools that share
+    spare nodes have shapes that say which pools can take them in.
     """
     demands = problem.demands
     if problem.spare_groups:
@@ -269,7 +276,7 @@ def _taken_in(problem: Problem, demand: Demand) -> Demand:
 
 
 def _named(problem: Problem, demand: Demand) -> Demand:
-    """The same, with the owner's name on each run that some quota of the owner counts by hours."""
+    """Put the owner's name on each run that some quota of the owner counts by hours."""
     mine = [quota for quota in problem.quotas if demand.owner and quota.owner == demand.owner]
     choices = (
         replace(choice, shape=choice.shape._replace(owner=demand.owner))
@@ -281,16 +288,17 @@ def _named(problem: Problem, demand: Demand) -> Demand:
 
 
 def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
-    """Whole lanes for runs of each width, in rows `wide` and `beside-wide`."""
+    """State whole lanes for runs of each width: rows `wide` and `beside-wide`."""
     usages = master.on_nodes(*key)
     for gpus in _widths(usages):
         _state(master, key, usages, gpus)
 
 
 def _widths(usages: Sequence[Usage]) -> list[int]:
-    """GPUs of the runs that need several, where something stays beside them or they need nodes.
+    """Return the widths of runs that need lanes.
 
-    Where nothing does, and for runs of one GPU, GPU-hours say as much.
+    Those on several nodes, and those of several GPUs if something stays beside them. Otherwise,
+    GPU-hours say as much.
     """
     runs = [usage for usage in usages if not _stays(usage)]
     alone = len(runs) == len(usages)
@@ -299,12 +307,12 @@ def _widths(usages: Sequence[Usage]) -> list[int]:
 
 
 def _stays(usage: Usage) -> bool:
-    """Whether pieces hold what they take all quarter."""
+    """Return whether pieces hold what they take all quarter."""
     return not usage.asked.is_run
 
 
 def _state(master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], gpus: int) -> None:
-    """The rows of lanes of a width: what takes turns on them, and what stays beside them."""
+    """State the lanes of a width: what takes turns on them, and what stays beside them."""
     offered = master.problem.pools[key[0]].node.gpus
     lanes = master.program.variable(f"lanes[{key[0]},{key[1]}]", integer=True)
     beside: Terms = defaultdict(float, {lanes: gpus / offered})
@@ -323,6 +331,6 @@ def _state(master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], g
 
 
 def _lanes_taken(usage: Usage, gpus: int, offered: int) -> int:
-    """Lanes of a width that a run takes while it runs, on all of its nodes."""
+    """Return the lanes of a width that a run takes while it runs, on all of its nodes."""
     nodes = usage.times
     return nodes * (usage.shape.gpus // gpus) if gpus <= offered else nodes // (gpus // offered)

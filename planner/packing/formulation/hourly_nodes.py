@@ -1,10 +1,10 @@
-"""Nodes that come and go within a quarter: what the runs on them need at the least.
+"""Nodes that exist for a part of a quarter: what the runs on them need at least.
 
-Rows of capacity count the hours that are paid, on the average. Beyond that a run needs its nodes
-for all of its hours, whoever shares them: rows `moments` and `paid`; and hours in which a run has a
-node alone are nobody else's: rows `alone`. Around each run, its nodes are paid for the minimum:
-rows `minimum`. And in no window do runs need more nodes than the offer gives
-at once, at all of its sites: rows `at-once`.
+The capacity rows count the paid hours on average. Beyond that, a run needs its nodes for all of
+its hours, whoever shares them (rows `moments` and `paid`), and hours in which a run has a node
+alone are nobody else's (rows `alone`). Around each run, its nodes are paid for the minimum (rows
+`minimum`). And in no window do runs need more nodes than the offer gives at once, at all of its
+sites (rows `at-once`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.node_packing.dual_feasible import weights_by_order, windows_of
 
 _FEW = 60
-"""Lengths of runs for which moments are counted, the longest ones: beyond, the average decides."""
+"""The most lengths of runs for which moments are counted, longest first; the average decides
+beyond."""
 _WINDOWS = 8
-"""Beyond so many windows of runs, hours that are paid are not told apart by when they are."""
+"""The most windows of runs for which paid hours are told apart by when they are."""
 
 
 def add_hire(master: MasterProgram) -> None:
-    """State the rows of all pools whose nodes come and go: those of one offer, at all its sites."""
+    """State the rows of all pools with nodes for hours or weeks, offer by offer."""
     for supplies in offers_of(master.problem):
         offered = [master.problem.supplies[number] for number in supplies]
         if not master.problem.pools[offered[0].pool].hire:
@@ -35,7 +36,7 @@ def add_hire(master: MasterProgram) -> None:
 
 
 def _add_offer(master: MasterProgram, keys: Sequence[PoolInQuarter], most: int | None) -> None:
-    """State what is paid of the pools of an offer in one quarter, and what it gives at once."""
+    """State what is paid of an offer's pools in one quarter, and what it gives at once."""
     usages = [usage for key in keys for usage in master.usages[key]]
     spans = windows_of(master.gpus_of_runs(usages))
     present = [_add_paid(master, key, spans, most) for key in keys]
@@ -64,7 +65,7 @@ def _add_paid(
 ) -> dict[tuple[int, int], int]:
     """State what is paid of a pool in one quarter.
 
-    Returns variables of the nodes that are there in all of a span, where some run must be.
+    Returns variables of the nodes that are there for all of a span in which some run must be.
     """
     usages, pool = master.usages[key], master.problem.pools[key[0]]
     assert pool.hire is not None
@@ -126,7 +127,7 @@ def _add_paid(
 def _paid_by_hours(
     master: MasterProgram, key: PoolInQuarter, points: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Variables of the node-hours that are paid between two points of time, with the first.
+    """Return variables of the node-hours paid between two points of time, with the first.
 
     Those in which some run has the whole node, and those in which runs may share it.
     """
@@ -143,7 +144,7 @@ def _paid_by_hours(
 
 
 def _within(paid: Mapping[int, int], first: int, end: int) -> Terms:
-    """Less the node-hours that are paid between two points of time."""
+    """Subtract the node-hours that are paid between two points of time."""
     return {index: -1.0 for index, start in paid.items() if first <= start < end}
 
 
@@ -155,10 +156,11 @@ def _moments(
     left: Terms,
     upper: int | None,
 ) -> None:
-    """Moments that are so many hours apart, while a node is had: on each, what runs fits one node.
+    """State moments so many hours apart while a node exists: the runs on each fit one node.
 
-    A run is on as many of them as it is long, in whole numbers; and each is paid with its hours.
-    `left` is less what is paid while runs may share a node, and `upper` how many there can be.
+    A run covers as many of them as it is long, in whole numbers, and each is paid with its
+    hours. `left` subtracts what is paid while runs may share a node; `upper` bounds their
+    number.
     """
     program, (pool, quarter) = master.program, key
     moments = program.variable(f"moments[{pool},{quarter},{hours}]", upper=upper, integer=True)
@@ -174,9 +176,9 @@ def _moments(
 def _weights(
     master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], often: Sequence[int]
 ) -> Iterator[tuple[str, list[float]]]:
-    """Weights by which what is on one node at one moment adds up to 1 at most, and what they go by.
+    """Return weights with which a node's pieces at one moment add up to at most 1.
 
-    Each run counts as `often` as is said.
+    And what they are based on. Each run counts `often` times.
     """
     node = master.problem.pools[key[0]].node
     for resource, offered in (
@@ -196,7 +198,7 @@ def _weights(
 def _around(
     usages: Iterable[Usage], windows: Collection[tuple[int, int]], minimum: int
 ) -> dict[tuple[int, int], list[Usage]]:
-    """Runs that are shorter than the minimum, by the hours within which it is paid around them."""
+    """Yield runs shorter than the minimum, by the hours within which it is paid around them."""
     short: dict[tuple[int, int], list[Usage]] = defaultdict(list)
     for usage in usages:
         run = usage.asked.run
@@ -212,9 +214,9 @@ def _around(
 def _minimum(
     master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], left: Terms
 ) -> None:
-    """Where a run is, all of its nodes are paid for the minimum, in the hours around it.
+    """Pay all nodes of a run for the minimum, in the hours around it.
 
-    `left` is less what is paid in these.
+    `left` subtracts what is paid in these.
     """
     hire = master.problem.pools[key[0]].hire
     assert hire is not None

@@ -1,8 +1,8 @@
-"""GPUs that pieces take parts of: rows `parts`, `shared` with its tightenings, and cuts of GPUs.
+"""GPUs that are used in parts: rows `parts`, `shared` with its tightenings, and cuts of GPUs.
 
-A GPU that is shared by memory is to its pieces what a node is to pieces of whole GPUs: something
-of one size that holds what fits. So the same functions and the same cutting stock bound how many
-are opened.
+A GPU shared by memory is to its pieces what a node is to pieces of whole GPUs: something of one
+size that holds what fits. So the same functions and the same cutting stock bound how many are
+opened.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from planner.packing.problem import WHOLE, Part, Pool, Shape
 
 
 def add_opened(master: MasterProgram) -> None:
-    """Count the GPUs that parts are taken of: where one is partitioned, by how it is."""
+    """Count the opened GPUs; if one is partitioned, by how it is."""
     for key, usages in master.usages.items():
         pieces: dict[Part, Terms] = defaultdict(lambda: defaultdict(float))
         for usage in usages:
@@ -34,7 +34,7 @@ def add_opened(master: MasterProgram) -> None:
 def _partitioned(
     master: MasterProgram, key: PoolInQuarter, pieces: Mapping[Part, Terms]
 ) -> list[int]:
-    """Variables of the GPUs that are partitioned, by their fullest fillings: rows `parts`."""
+    """Return variables of the partitioned GPUs, by their maximal fillings: rows `parts`."""
     program, pool, place = master.program, master.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
     profiles = sorted(part for part in pieces if part.profile)
     fills = {
@@ -47,7 +47,7 @@ def _partitioned(
 
 
 def _shared(master: MasterProgram, key: PoolInQuarter) -> int:
-    """The variable of the GPUs that are shared by memory: rows `shared` and `dual-shared`."""
+    """Return the variable of the GPUs shared by memory: rows `shared` and `dual-shared`."""
     master.shared[key] = master.program.variable(f"shared[{key[0]},{key[1]}]", integer=True)
     usages = _shares(master, key)
     sizes = [(0, usage.shape.part.memory_mb, 1) for usage in usages]
@@ -61,7 +61,7 @@ def _shared(master: MasterProgram, key: PoolInQuarter) -> int:
 def cut_shared(
     master: MasterProgram, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
 ) -> int:
-    """State cuts where a solution shares too few GPUs by memory; how many there are."""
+    """State cuts where a solution shares too few GPUs by memory; return how many."""
     cuts: dict[tuple[int, Cut], None] = {}
     for key, shared in master.shared.items():
         stock = stocks[key[0]]
@@ -74,7 +74,7 @@ def cut_shared(
 
 
 def _add_cut(master: MasterProgram, pool: Pool, cut: Cut) -> None:
-    """State a cut of the GPUs that are shared, for every pool where they are the same."""
+    """State a cut of the shared GPUs, for every pool in which they are the same."""
     weight = dict(zip(cut.shapes, cut.weights, strict=True))
     for key in master.shared:
         other = master.problem.pools[key[0]]
@@ -84,7 +84,7 @@ def _add_cut(master: MasterProgram, pool: Pool, cut: Cut) -> None:
 
 
 def gpu_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
-    """By pool: packings of shares of memory on GPUs, which offer nothing else."""
+    """Return, for each pool, the packings of shares of memory on GPUs, which offer nothing else."""
     kinds: dict[tuple[str, int], set[Shape]] = defaultdict(set)
     for key in master.shared:
         pool = master.problem.pools[key[0]]
@@ -100,7 +100,7 @@ def gpu_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, Cu
 def _load(
     master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
 ) -> list[float]:
-    """Pieces that share GPUs by memory in a solution, by the shapes of the stock."""
+    """Return the pieces that share GPUs by memory in a solution, by the shapes of the stock."""
     position = {shape: index for index, shape in enumerate(stock.shapes)}
     load = [0.0] * len(position)
     for usage in _shares(master, key):
@@ -125,7 +125,7 @@ def _row(
     *,
     tightens: bool,
 ) -> None:
-    """`load <= GPUs that are shared`."""
+    """Return the row `load <= GPUs that are shared`."""
     load: Terms = defaultdict(float, {master.shared[key]: -1.0})
     for usage, weight in weighed:
         usage.weigh(load, weight)

@@ -1,4 +1,4 @@
-"""Runs of a counted plan on the nodes that pieces which stay leave them."""
+"""Schedules the runs of a counted plan on what the staying pieces leave of the nodes."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from planner.packing.node_packing.list_schedule import (
 from planner.packing.problem import Shape
 
 Schedule = dict[int, tuple["Placed", ...]]
-"""By quarter. Nodes are numbered as `rooms_of` gives them, pool after pool."""
+"""One entry for each quarter. Nodes are numbered as `rooms_of` yields them, pool after pool."""
 Rentals = dict["PoolInQuarter", tuple["Rental", ...]]
-"""Nodes that come and go within a quarter."""
+"""Nodes that exist for a part of a quarter."""
 
 
 class Scheduled(NamedTuple):
-    """Runs with their places, and the solution that they make."""
+    """Runs with their places, and the solution that results."""
 
     values: tuple[float, ...]
     schedule: Schedule
     rentals: Rentals
     crowded: list[PoolInQuarter]
-    """Pools some of whose runs had to go to nodes that come and go."""
+    """Pools some of whose runs had to go to nodes for hours or weeks."""
 
 
 def schedule_runs(
@@ -45,11 +45,10 @@ def schedule_runs(
     packings: Mapping[PoolInQuarter, Packed],
     shapes: Mapping[int, tuple[Shape, ...]],
 ) -> tuple[Scheduled, list[PoolInQuarter]]:
-    """All runs of a plan, and the pools whose runs found no room, with their quarters.
+    """Schedule all runs of a plan; return also the pools, by quarter, whose runs found no room.
 
-    Runs for which the nodes of their pool leave no room are on those of another, or on such as come
-    and go where these can be had; the solution counts them there then, and what is paid of those
-    nodes.
+    Runs for which their pool's nodes leave no room go to those of another, or to nodes for hours
+    or weeks if there are any; the solution then counts them there, and what those nodes cost.
     """
     schedule: Schedule = {}
     rentals: Rentals = {}
@@ -99,9 +98,9 @@ def on_fewest_gpus(
     shapes: Mapping[int, tuple[Shape, ...]],
     schedule: Schedule,
 ) -> Schedule:
-    """The runs of each quarter one after the other, where each still finds a place in its pool.
+    """Let the runs of each quarter follow each other on as few GPUs as their windows allow.
 
-    What is paid by the hour stays as it is.
+    Each run still needs a place in its pool. What is paid by the hour stays as it is.
     """
     changed = dict(schedule)
     for quarter, placed in schedule.items():
@@ -131,7 +130,7 @@ def _gpus_held(placed: Iterable[Placed]) -> int:
 
 
 def _hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:
-    """Pools whose nodes can come and go in a quarter."""
+    """Return the pools with nodes for hours or weeks in a quarter."""
     found = {}
     for number, supply in enumerate(master.problem.supplies):
         pool, cents = master.problem.pools[supply.pool], supply.unit_cost_cents[quarter]
@@ -142,7 +141,7 @@ def _hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:
 
 
 def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Placed]) -> list[Cap]:
-    """What quotas leave beside runs that have a place."""
+    """Subtract runs that have a place from what quotas leave."""
     found = [Cap(owner, pools, UsageProfile(most)) for owner, pools, most in caps]
     for one in placed:
         for cap in found:
@@ -154,7 +153,7 @@ def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Plac
 def _as_scheduled(
     master: MasterProgram, values: tuple[float, ...], schedule: Schedule, rentals: Rentals
 ) -> tuple[float, ...]:
-    """A solution that counts runs where they are, and what they need of nodes that come and go."""
+    """Return a solution that counts runs where they are, and the hourly nodes that they need."""
     changed = list(values)
     for quarter, placed in schedule.items():
         there = Counter((one.pool, one.shape) for one in placed)
@@ -175,10 +174,10 @@ def rooms_of(
     shapes: Mapping[int, tuple[Shape, ...]],
     quarter: int,
 ) -> Iterator[tuple[int, Room]]:
-    """Nodes that runs may use, pool after pool: in the order of their layouts, then empty ones.
+    """Yield the nodes that runs may use, pool after pool.
 
-    Each comes with the number of its pattern, or -1. Of empty nodes, no more than runs could use,
-    on whichever pool of their GPU type these are.
+    In the order of their layouts, then empty ones, each with the number of its pattern, or -1.
+    There are no more empty nodes than runs could use, on whichever pool of their GPU type.
     """
     runs: dict[str, Counter[Shape]] = defaultdict(Counter)
     for usage in master.runs_in(quarter):

@@ -1,4 +1,4 @@
-"""Variants of the master program: the same rows, asked for units that can be laid out.
+"""Variants of the master program: the same rows, solved for units that can be laid out.
 
 Each is a copy; the program that proves the bound is left as it is.
 """
@@ -16,14 +16,14 @@ from planner.packing.problem import Choice, Problem
 from planner.packing.solvers.program import Program, ProgramRow
 
 _IDLE = 0.01
-"""Of the least price of a GPU: what one that costs nothing counts."""
+"""The weight of a GPU that costs nothing, as a share of the lowest price of a GPU."""
 
 
 def on_cheapest_gpus(master: MasterProgram) -> Program:
-    """The program that runs units on the GPUs that cost the least: a tie-break at equal cost.
+    """Return the program that runs units on the cheapest GPUs: a tie-break at equal cost.
 
-    Of GPUs that cost nothing, on the fewest. Before that, units that may change their GPU type from
-    quarter to quarter keep it where they can; before all else, units that run today stay.
+    Of GPUs that cost nothing, on the fewest. Before that, units that may change their GPU type
+    from quarter to quarter keep it where they can; before all else, units that run today stay.
     """
     price = gpu_prices(master.problem)
     idle = _IDLE * min(filter(None, price.values()), default=1.0)
@@ -45,16 +45,16 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
 
 
 def at_random(master: MasterProgram, seed: int) -> Program:
-    """The program that prefers some ways to run units to others, for no reason."""
+    """Return the program that prefers some ways to run units to others, at random."""
     rng = random.Random(seed)
     return master.program.priced({index: rng.random() for index in master.choice.values()})
 
 
 def _changes(master: MasterProgram, program: Program) -> dict[int, float]:
-    """Count units of each stage that go on as they are in the next one (-1), in rows `goes-on`.
+    """Count the units of each stage that go on unchanged in the next one (-1): rows `goes-on`.
 
-    Where it is open how many units share some traffic, those that end are counted (1), in rows
-    `ends`: more of them would go on than are needed.
+    If the number of units that share some traffic is open, those that end are counted (1), in
+    rows `ends`: otherwise more would go on than are needed.
     """
     taking: dict[tuple[tuple[Choice, ...], str, str, int, int], Terms] = defaultdict(dict)
     for (number, position), index in master.choice.items():
@@ -79,7 +79,7 @@ def _changes(master: MasterProgram, program: Program) -> dict[int, float]:
 
 
 def gpu_prices(problem: Problem) -> dict[str, float]:
-    """What one GPU of a type costs at the least; owned ones that nobody offers cost nothing."""
+    """Return the least that one GPU of a type costs; owned ones that nobody offers cost nothing."""
     prices: dict[str, float] = {}
     for number, pool in enumerate(problem.pools):
         if pool.lender is not None:
@@ -104,7 +104,7 @@ def with_at_least(
     opened: Mapping[PoolInQuarter, int] | None = None,
     most_runs: Mapping[PoolInQuarter, int] | None = None,
 ) -> Program:
-    """The program in which some pools have at least so many usable nodes, or opened GPUs.
+    """Return the program in which some pools have at least so many usable nodes or opened GPUs.
 
     On others, at most so many runs are.
     """

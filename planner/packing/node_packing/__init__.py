@@ -1,1 +1,1 @@
-"""What one node holds: cutting stocks of whole GPUs, and of parts of GPUs; and when runs are."""
+"""What one node holds: cutting stocks of whole and partial GPUs, and the schedule of runs."""

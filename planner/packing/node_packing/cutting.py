@@ -1,8 +1,8 @@
-"""Node packing for one kind of node: lays units out on so many nodes, or proves they do not fit.
+"""Node packing for one kind of node: lays units out on so many nodes, or refutes it.
 
-Column generation over node patterns, which a knapsack prices. Its duals, divided by the worth of
-the best pattern, are a dual feasible function: a linear cut that every real packing obeys, which
-goes back into the master program.
+Column generation over node patterns, priced by a knapsack. Its duals, divided by the worth of
+the best pattern, are a dual feasible function: a linear cut that every real packing obeys, and
+that goes back into the master program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TIME_S, _NODES, _GAP = 2.0, 400, 3e-3
 
 
 class Pricing:
-    """Fillings of one node."""
+    """The pricing problem: the most valuable filling of one node."""
 
     def __init__(self, node: Shape, shapes: Sequence[Shape], active: Sequence[int]) -> None:
         """`active` are the shapes that may be used."""
@@ -41,7 +41,7 @@ class Pricing:
             self._program.row("fits", shares, "<=", 1.0)
 
     def best(self, prices: Mapping[int, float]) -> tuple[float, Pattern]:
-        """What no filling is worth more than, and a good one."""
+        """Return an upper bound on the value of any filling, and a good one."""
         costs = {variable: -prices.get(index, 0.0) for index, variable in self._used.items()}
         answer = solve_integer(
             self._program.priced(costs),
@@ -61,9 +61,10 @@ class Pricing:
 _TOLERANCE = 1e-6
 _COLUMN_ROUNDS = 150
 _CLASSES = 40
-"""Shapes that are told apart in a cut; of more, those of nearly the same size are one class."""
+"""Shapes that are told apart in a cut; if there are more, those of nearly the same size form
+classes."""
 _SAFETY = 1 - 1e-6
-"""Taken off every cut's weights against rounding in the programs."""
+"""Subtracted from every cut's weights against rounding in the programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +82,20 @@ class Relaxation:
     prices: dict[int, float]
     """By shape, scaled so that no pattern is worth more than 1."""
     bound: float
-    """Proved: no packing, even fractional, takes fewer nodes."""
+    """Proved: no packing, even a fractional one, takes fewer nodes."""
     columns: tuple[tuple[Pattern, float], ...]
 
 
 class CuttingStock:
-    """Packings of one kind of node for a fixed list of shapes; keeps the patterns it has found."""
+    """Packings of one kind of node for a fixed list of shapes.
+
+    It keeps the patterns it has found.
+    """
 
     def __init__(
         self, node: Shape, shapes: Sequence[Shape], go_on: Callable[[], bool] = lambda: True
     ) -> None:
-        """`go_on` is asked now and then; once it says no, what is known by then is the answer."""
+        """`go_on` is asked now and then; once it says no, the search returns what it knows."""
         self._node, self._go_on = node, go_on
         self.shapes = tuple(shapes)
         """What the indices of patterns mean."""
@@ -101,7 +105,7 @@ class CuttingStock:
         self._patterns: dict[Pattern, None] = {}
 
     def pack(self, counts: Sequence[int], nodes: int) -> Packed | Cut | None:
-        """A packing on at most `nodes`, a cut that the counts violate, or None for neither."""
+        """Return a packing on at most `nodes`, a cut that is violated, or None for neither."""
         packed = fullest_first_fit(self._node, self.shapes, counts)
         self._remember(packed)
         if nodes_in(packed) <= nodes:
@@ -117,7 +121,7 @@ class CuttingStock:
         return Packed(tuple(dived)) if nodes_in(dived) <= nodes else None
 
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
-        """A cut that a fractional usage of fractional nodes violates, if there is one."""
+        """Return a cut that a fractional usage of fractional nodes violates, if there is one."""
         active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
         if sum(usage[index] / self._most_of(index) for index in active) <= nodes * (1 + _TOLERANCE):
             return None
@@ -132,7 +136,7 @@ class CuttingStock:
         return None
 
     def _classes(self, active: Sequence[int], usage: Sequence[float]) -> list[tuple[Shape, float]]:
-        """Shapes that differ a little as one: the least size of each class, and its units."""
+        """Merge shapes that differ little: the least size of each class, and its units."""
         shapes = [self.shapes[index] for index in active]
         by_gpus: dict[int, list[int]] = defaultdict(list)
         for number, shape in enumerate(shapes):
@@ -194,7 +198,7 @@ class CuttingStock:
         return Relaxation(best[1], best[0], tuple(entry for entry in used if entry[1] > _TOLERANCE))
 
     def _keep(self, pattern: Pattern) -> None:
-        """Remember a priced pattern if it is one of the real node, and not by rounding alone."""
+        """Remember a priced pattern if it really fits the node, not only by rounding."""
         held = [(self.shapes[index], units) for index, units in pattern]
         if (
             sum(shape.gpus * units for shape, units in held) <= self._node.gpus
@@ -208,14 +212,17 @@ class CuttingStock:
             self._patterns[pattern] = None
 
     def _most_of(self, index: int) -> int:
-        """How many units of a shape one node holds, alone."""
+        """Return how many units of a shape one node holds, alone."""
         shape = self.shapes[index]
         node = self._node
         sizes = (node.cpus, shape.cpus), (node.memory_mb, shape.memory_mb)
         return min([node.gpus // shape.gpus, *(room // size for room, size in sizes if size)])
 
     def _cut(self, priced: Sequence[Shape], prices: Mapping[int, float]) -> Cut:
-        """Prices as a cut: a shape weighs what the dearest does that fits wherever it fits."""
+        """Turn prices into a cut.
+
+        A shape weighs what the dearest shape does that fits wherever it fits.
+        """
         return Cut(
             tuple(
                 max((prices[n] for n in prices if _fits_inside(priced[n], shape)), default=0.0)
@@ -228,9 +235,9 @@ class CuttingStock:
     def _dive(
         self, left: list[int], nodes: int, relaxation: Relaxation
     ) -> list[tuple[Pattern, int]]:
-        """Fix patterns from the relaxation step by step; greedy finishes what is left.
+        """Fix patterns of the relaxation step by step; a greedy packing finishes the rest.
 
-        The best packing met, which may take too many nodes.
+        Returns the best packing met, which may take too many nodes.
         """
         fixed: list[tuple[Pattern, int]] = []
         best: list[tuple[Pattern, int]] | None = None
@@ -249,7 +256,10 @@ class CuttingStock:
     def _fix(
         self, columns: tuple[tuple[Pattern, float], ...], left: list[int]
     ) -> list[tuple[Pattern, int]]:
-        """Real patterns for whole parts of the columns, or for the largest; takes from `left`."""
+        """Return real patterns for whole parts of the columns, or for the largest.
+
+        Reduce `left`.
+        """
         whole = [
             (column, floor(value + _TOLERANCE))
             for column, value in columns
@@ -263,7 +273,7 @@ class CuttingStock:
         return fixed
 
     def _repeat(self, column: Pattern, wanted: int, left: list[int]) -> list[tuple[Pattern, int]]:
-        """Real patterns for a column, so many in all while units last; takes from `left`."""
+        """Return real patterns for a column, so many while units last; reduce `left`."""
         fixed: list[tuple[Pattern, int]] = []
         while wanted > 0:
             pattern = self._realize(column, left)
@@ -277,7 +287,7 @@ class CuttingStock:
         return fixed
 
     def _realize(self, column: Pattern, left: Sequence[int]) -> Pattern:
-        """A column with the units that are left, then whatever else fits."""
+        """Fill a column with the units that are left, then with whatever else fits."""
         first = [0] * len(left)
         for index, units in column:
             first[index] = min(left[index], units)
@@ -289,7 +299,7 @@ def _value(pattern: Pattern, prices: Mapping[int, float]) -> float:
 
 
 def _fits_inside(inner: Shape, outer: Shape) -> bool:
-    """Whether a piece fits wherever another one does."""
+    """Return whether a piece fits wherever another one does."""
     return (
         inner.gpus <= outer.gpus and inner.cpus <= outer.cpus and inner.memory_mb <= outer.memory_mb
     )
@@ -304,7 +314,7 @@ def classified(
     """Split cells until there are `most`, or no two points of a cell differ.
 
     Cells hold indices of `points`, which give the sizes along some axes, and of `weights`, which
-    say how many there are. The cell that differs most is split next, where its gap is widest.
+    say how many there are. The cell that differs most is split next, at its widest gap.
     """
     found = [list(cell) for cell in cells]
     spreads = [_spread(cell, points, weights) for cell in found]
@@ -323,7 +333,7 @@ def classified(
 def _spread(
     cell: Sequence[int], points: Sequence[Sequence[float]], weights: Sequence[float]
 ) -> tuple[float, int]:
-    """How far members differ along the axis where they differ most, times their number."""
+    """Return how far members differ along the axis where they differ most, times their number."""
     spreads = [
         (max(along) - min(along), -axis)
         for axis, along in enumerate(zip(*(points[index] for index in cell), strict=True))
@@ -333,7 +343,7 @@ def _spread(
 
 
 def _halves(ordered: list[int], along: Sequence[float]) -> list[list[int]]:
-    """Split at a wide gap that leaves many on both sides; nearer the middle where gaps tie."""
+    """Split at a wide gap that leaves many on both sides; ties go to the middle."""
     middle = len(ordered) / 2
     cut = max(
         range(1, len(ordered)),

@@ -16,19 +16,20 @@ from planner.packing.problem import RunWindow
 ORDERS = range(8)
 """Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""
 TURNS = range(3)
-"""Those of what runs take of a window within the quarter: there are many windows."""
+"""Orders for windows within the quarter, which are many."""
 _WINDOWS = 20
-"""Windows of runs that have rows of their own at the most."""
+"""The most windows of runs that have rows of their own."""
 _MANY_HOURS = 200
-"""Hours at which windows may begin, and end, at the most."""
+"""The most hours at which windows may begin, and end."""
 PARTS = lcm(*ORDERS[1:])
-"""Divided by `offered` times so many, every weight is a whole number of parts."""
+"""Divided by `offered` times this, every weight is a whole number of parts."""
 
 
 def dual_feasible(size: int, offered: int, order: int) -> int:
-    """u_q(x) of Fekete and Schepers: x if (q+1)x is whole, else floor((q+1)x) / q; order 0: x.
+    """Return u_q(x) of Fekete and Schepers: x if (q+1)x is whole, else floor((q+1)x) / q.
 
-    For x = `size` / `offered`, as a number of parts, of which `offered` × `PARTS` weigh 1.
+    Order 0: x. The argument is x = `size` / `offered`; the result is a number of parts, of which
+    `offered` × `PARTS` weigh 1.
     """
     whole, rest = divmod((order + 1) * size, offered)
     if order == 0 or not rest:
@@ -37,10 +38,10 @@ def dual_feasible(size: int, offered: int, order: int) -> int:
 
 
 def windows_of(runs: Iterable[tuple[RunWindow, int]]) -> list[tuple[int, int]]:
-    """Spans of hours in which runs must hold more GPUs than on the average of the quarter.
+    """Return spans of hours in which runs must hold more GPUs than on average.
 
-    Each run comes with the GPUs of all that are like it. The fullest spans come first. They begin
-    and end with windows, or with hours that a run takes whenever it starts.
+    Each run comes with the GPUs of all that are like it. The fullest spans come first. They
+    begin and end with windows, or with hours that a run takes whenever it starts.
     """
     held: Counter[RunWindow] = Counter()
     for run, gpus in runs:
@@ -73,18 +74,18 @@ def _fullest(held: tuple[tuple[RunWindow, int], ...]) -> tuple[tuple[int, int], 
 
 
 def _hours(windows: set[int], sure: set[int]) -> NDArray[np.int64]:
-    """Hours at which spans begin or end: those of windows before others, where they are many."""
+    """Return the hours at which spans begin or end: those of windows first, if there are many."""
     return np.array([*sorted(windows), *sorted(sure - windows)][:_MANY_HOURS])
 
 
 def times_of(
     runs: Sequence[RunWindow], held: Iterable[tuple[RunWindow, int]]
 ) -> Iterator[tuple[str, list[int], int]]:
-    """Ways to count time: a name, what each run takes at the least, and of how much.
+    """Return ways to count time: a name, what each run takes at least, and of how much.
 
-    Of the whole quarter and of the windows of those that are `held`, by the function of each order
-    that says more: of runs that take more than half, one has no other before or after it. Hours of
-    the quarter as they are have no name.
+    For the whole quarter and the windows of those that are `held`, by the function of each order
+    that says more: a run that takes more than half has no other before or after it. Plain hours
+    of the quarter have no name.
     """
     for first, end in ((0, RUN_HOURS), *windows_of(held)):
         seen: list[tuple[int, ...]] = []
@@ -101,9 +102,10 @@ def times_of(
 def weights_by_order(
     taken: Sequence[tuple[int, int, int]], offered: int, hours: int
 ) -> Iterator[tuple[int, list[float]]]:
-    """Shares of what a node or a GPU offers, by the function of each order that says more.
+    """Return shares of what a node or GPU offers, by the function of each order that says more.
 
-    `taken` is by piece: whole nodes, or 0 and how much of one, and for how many of the `hours`.
+    `taken` gives for each piece: whole nodes, or 0 and how much of one, and for how many of the
+    `hours`.
     """
     kinds = tuple(dict.fromkeys(taken))
     for order, weights in _weighed(kinds, max(offered, 1), hours):
@@ -115,7 +117,10 @@ def weights_by_order(
 def _weighed(
     kinds: tuple[tuple[int, int, int], ...], parts: int, hours: int
 ) -> tuple[tuple[int, list[float]], ...]:
-    """The same, of each kind of piece; kept, since many questions are about the same pieces."""
+    """Return the weights of each kind of piece.
+
+    Remembered, since many questions are about the same.
+    """
     one = parts * PARTS * hours
     seen: dict[int, tuple[int, ...]] = {}
     for order in ORDERS:
@@ -128,7 +133,7 @@ def _weighed(
 
 
 def _adds_nothing(weights: tuple[int, ...], seen: Iterable[tuple[int, ...]]) -> bool:
-    """A row is implied where an earlier one weighs every shape at least as much."""
+    """Return whether an earlier row weighs every shape at least as much, which implies it."""
     return any(
         all(ours <= theirs for ours, theirs in zip(weights, earlier, strict=True))
         for earlier in seen

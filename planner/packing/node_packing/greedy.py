@@ -1,10 +1,10 @@
-"""Nodes filled one after another: by first-fit decreasing, and by minimum bin slack.
+"""Fills nodes one after another: by first-fit decreasing, and by minimum bin slack.
 
-First-fit fills one node and repeats the pattern while units last: the work grows with the variety
-of shapes, not with the number of units. Where no two units are alike there is nothing to repeat,
-and it wastes several per cent. Minimum bin slack begins each node with the largest unit left; a
-bounded depth-first search adds the set that leaves the least room, weighed by how scarce each
-resource is over all nodes.
+First-fit fills one node and repeats the pattern while units last: the work grows with the
+variety of shapes, not with the number of units. If no two units are alike there is nothing to
+repeat, and it wastes several per cent. Minimum bin slack begins each node with the largest unit
+left; a bounded depth-first search adds the set that leaves the least room, weighted by how
+scarce each resource is over all nodes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Pattern = tuple[tuple[int, int], ...]
 def first_fit(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int], order: Sequence[int]
 ) -> list[tuple[Pattern, int]]:
-    """Patterns with their multiplicity, filling nodes in the given order of shapes."""
+    """Return patterns with their multiplicity, filling nodes in the given order of shapes."""
     left, order = list(counts), [index for index in order if counts[index]]
     packed: list[tuple[Pattern, int]] = []
     while order:
@@ -40,7 +40,7 @@ def first_fit(
 def fill(
     node: Shape, shapes: Sequence[Shape], passes: Sequence[Sequence[int]], order: Sequence[int]
 ) -> Pattern:
-    """One node filled in the given order; each pass says how many units of a shape it may hold."""
+    """Fill one node in the given order; each pass says how many units of a shape it may hold."""
     gpus, cpus, memory_mb = node.gpus, node.cpus, node.memory_mb
     held: dict[int, int] = {}
     for allowed in passes:
@@ -63,14 +63,14 @@ def fill(
 
 
 def orders(node: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
-    """Shapes by GPUs, by the tightest resource, by all together."""
+    """Return orders of the shapes: by GPUs, by the tightest resource, by all together."""
     return [_ordered(node, shapes, key) for key in _ORDERS]
 
 
 def fullest_first_fit(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int]
 ) -> list[tuple[Pattern, int]]:
-    """The best of several orders."""
+    """Return the best first-fit of several orders."""
     best: list[tuple[Pattern, int]] | None = None
     for order in orders(node, shapes):
         packed = first_fit(node, shapes, counts, order)
@@ -82,7 +82,9 @@ def fullest_first_fit(
 def evenly(
     node: Shape, shapes: Sequence[Shape], packed: Sequence[tuple[Pattern, int]], nodes: int
 ) -> list[tuple[Pattern, int]] | None:
-    """The same pieces over all nodes, each where most GPUs are free; None where one finds no room.
+    """Spread the same pieces over all nodes, each where most GPUs are free.
+
+    None if one does not fit.
 
     Runs that come beside them may need the same resource on every node.
     """
@@ -112,7 +114,7 @@ def _ordered(
 
 
 def nodes_in(packed: Sequence[tuple[Pattern, int]]) -> int:
-    """Nodes that the patterns take."""
+    """Return the nodes that the patterns take."""
     return sum(times for _, times in packed)
 
 
@@ -124,7 +126,7 @@ _ORDERS: tuple[Callable[[Shape, Shape], _Key], ...] = (
 
 
 def shares(shape: Shape, node: Shape) -> tuple[float, float, float]:
-    """Of the GPUs, the cores and the memory of a node: what a piece takes."""
+    """Return the shares of a node's GPUs, cores and memory that a piece takes."""
     return (
         shape.gpus / node.gpus,
         shape.cpus / max(node.cpus, 1),
@@ -144,7 +146,7 @@ class Packed:
     """GPUs with the pieces that take parts of them; patterns index them as -1, -2 and so on."""
 
     def opened(self) -> int:
-        """GPUs that pieces take parts of."""
+        """The number of GPUs that are used in parts."""
         return sum(
             units * times
             for pattern, times in self.patterns
@@ -155,15 +157,15 @@ class Packed:
 
 _STEPS_PER_NODE = 1_500
 _GOOD_ENOUGH = 0.002
-"""Share of a node's scarce room that may stay free before the search goes on to the next node."""
+"""The share of a node's scarce room that may stay free before the search takes the next node."""
 _SCARCITY = 24
-"""Power by which a resource's load counts: nearly only the scarcest resources matter."""
+"""The power by which a resource's load counts: nearly only the scarcest resources matter."""
 
 
 def least_slack(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
 ) -> tuple[list[tuple[Pattern, int]], list[int]]:
-    """A packing on at most `nodes` nodes, and the units by shape that found no room."""
+    """Return a packing on at most `nodes` nodes, and the units by shape that found no room."""
     weights = _weights(node, shapes, counts, nodes)
     worth = [
         weights[0] * shape.gpus + weights[1] * shape.cpus + weights[2] * shape.memory_mb
@@ -186,7 +188,7 @@ def least_slack(
 def _weights(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
 ) -> tuple[float, float, float]:
-    """Worth of one GPU, one core, one MB; the worth of a whole node is 1."""
+    """Return the worth of one GPU, one core and one MB; a whole node is worth 1."""
     loads = [0.0, 0.0, 0.0]
     sizes = (max(node.gpus, 1), max(node.cpus, 1), max(node.memory_mb, 1))
     for shape, count in zip(shapes, counts, strict=True):
@@ -222,7 +224,7 @@ class _Node:
         self._steps = 0
 
     def fill(self) -> tuple[int, ...]:
-        """Indices of the shapes on the node, one for each unit."""
+        """Return the indices of the shapes on the node, one for each unit."""
         first = self._order[0]
         shape = self._shapes[first]
         self._path.append(first)
@@ -237,7 +239,7 @@ class _Node:
         return self._best
 
     def _descend(self, start: int, gpus: int, cpus: int, memory_mb: int, value: float) -> bool:
-        """True once the search may stop."""
+        """Search on; return True once the search may stop."""
         if value > self._value:
             self._value, self._best = value, tuple(self._path)
         room = self._weights[0] * gpus + self._weights[1] * cpus + self._weights[2] * memory_mb

@@ -1,7 +1,7 @@
-"""Runs on nodes that are had, and paid, for some hours: few hours, shared by many runs.
+"""Places runs on nodes that are had and paid for some hours: few hours, shared by many runs.
 
-Each run in turn goes where it adds the least to what is paid: beside others on nodes that are there
-anyway, before or after them, or on nodes of its own. Runs that are there start later where that
+Each run in turn goes where it adds least to what is paid: beside others on nodes that are there
+anyway, before or after them, or on nodes of its own. Runs already placed start later if that
 shortens the time between. Several orders are tried.
 """
 
@@ -29,21 +29,21 @@ from planner.packing.node_packing.list_schedule import (
 from planner.packing.problem import HourlyTerms, Pool, Shape
 
 _Interval = tuple[int, int]
-"""First hour, and the hour by which it has ended."""
+"""The first hour, and the hour by which it has ended."""
 
 _EVERY_ORDER, _SHUFFLED, _LOOKS = 6, 100, 10_000
-"""Runs of which every order is tried; beyond, orders drawn at random; and how often a run is looked
-at beside another, or beside a node, until the order is the last."""
+"""The most runs of which every order is tried; beyond, the number of random orders, and of looks
+at a run beside another or beside a node before the last order."""
 _LOOK_S = 3e-5
-"""What that takes on a usual machine."""
+"""Seconds that one look takes on a usual machine."""
 _MORE = 2
-"""Steps beyond the least for which one node is filled GPU by GPU."""
+"""Steps above the least for which one node is filled GPU by GPU."""
 _SHIFTED = 24
-"""Runs beyond which none of them starts later for another."""
+"""The most runs with which one of them starts later for another."""
 
 
 class HourlyPool(NamedTuple):
-    """Nodes that come and go within a quarter, as an offer has them at one site."""
+    """Nodes for hours or weeks of a quarter, as an offer has them at one site."""
 
     pool: Pool
     offer: int
@@ -51,7 +51,7 @@ class HourlyPool(NamedTuple):
     most: int | None
     """Nodes at any one hour; None: as many as are asked for."""
     cents: int
-    """Of each step."""
+    """The price of each step."""
 
     @property
     def hire(self) -> HourlyTerms:
@@ -61,7 +61,7 @@ class HourlyPool(NamedTuple):
 
     @property
     def cents_per_hour(self) -> float:
-        """Of a GPU."""
+        """The price of one GPU for an hour."""
         return self.cents / self.hire.step_hours / self.pool.node.gpus
 
 
@@ -71,9 +71,9 @@ class Rental:
 
     start: int
     end: int
-    """All hours between them are paid."""
+    """All hours up to this one are paid."""
     steps: int
-    """As they are counted: hours or terms."""
+    """The hours or terms paid."""
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class _Run:
         return self.start + self.shape.run.hours
 
     def meets(self, other: _Run) -> bool:
-        """Whether they have a GPU in common, on the one node."""
+        """Return whether two runs on one node have a GPU in common."""
         return self.gpu < other.gpu + other.shape.gpus and other.gpu < self.gpu + self.shape.gpus
 
 
@@ -119,15 +119,15 @@ class _Node:
 
     @property
     def paid(self) -> _Interval:
-        """From when to when it is paid."""
+        """Start and end of the time for which it is paid."""
         return self.paid_with(self.start, self.last)
 
     def steps_with(self, start: int, end: int) -> int:
-        """Steps when it is had for these hours, too."""
+        """Return the steps if it is had for these hours, too."""
         return self.kind.hire.steps(max(self.last, end) - min(self.start, start))
 
     def paid_with(self, start: int, end: int) -> _Interval:
-        """The hours that are paid then."""
+        """Return the hours that are paid then."""
         first = min(self.start, start)
         return first, first + self.steps_with(start, end) * self.kind.hire.step_hours
 
@@ -136,13 +136,13 @@ class _Place(NamedTuple):
     """Where a run may go; the least is the best."""
 
     cents: int
-    """What it adds."""
+    """What it adds to the cost."""
     opened: int
     """New nodes."""
     start: int
     pool: int
     nodes: tuple[int, ...]
-    """By number; new ones are those beyond the last."""
+    """By number; numbers beyond the last are new nodes."""
     gpu: int
     later: tuple[tuple[int, int], ...] = ()
     """Runs of the one node, by position, that start later then, and when."""
@@ -153,9 +153,9 @@ def hired(
     runs: Sequence[Waiting],
     caps: Callable[[], Sequence[Cap]],
 ) -> tuple[dict[int, tuple[Rental, ...]], list[Placed], list[Waiting]]:
-    """Nodes of each pool and the places of runs there, at the least that is found; runs left over.
+    """Return each pool's nodes and the places of its runs, and the runs left over.
 
-    `caps` gives what quotas leave, anew for each order.
+    At the least cost found. `caps` gives what quotas leave, anew for each order.
     """
     best: tuple[tuple[int, int], _Filling, list[Waiting]] | None = None
     by_pool: dict[int, list[Waiting]] = defaultdict(list)
@@ -183,10 +183,10 @@ def _tries(
     by_pool: Mapping[int, Sequence[Waiting]],
     caps: Callable[[], Sequence[Cap]],
 ) -> Iterator[tuple[_Filling, Sequence[Waiting]]]:
-    """Nodes to begin with, and an order of the runs to add.
+    """Yield nodes to begin with, and an order of the runs to add.
 
-    First, all runs of a pool are on one node where that can be; then, each is on the pool on which
-    it is counted; and then, on any.
+    First, all runs of a pool are on one node if possible; then each is on the pool on which it
+    is counted; then on any.
     """
     shifts = sum(map(len, by_pool.values())) <= _SHIFTED
     stacked = _Filling(pools, caps(), free=False, shifts=shifts)
@@ -201,7 +201,7 @@ def _tries(
 
 
 def _orders(runs: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:
-    """Orders to try: every one where runs are few, else some, and others drawn at random."""
+    """Yield orders to try: all if runs are few, else some, and others drawn at random."""
     if len(runs) <= _EVERY_ORDER:
         yield from permutations(sorted(runs, key=ORDERS[0]))
         return
@@ -214,7 +214,7 @@ def _orders(runs: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:
 
 
 def _least_steps(kind: HourlyPool, runs: Sequence[Waiting]) -> int:
-    """Steps without which these cannot be: for the longest, all GPU-hours, and the minimum."""
+    """Return a lower bound of the steps: by the longest run, all GPU-hours, and the minimum."""
     node, hours = kind.pool.node, [one.shape.run.hours for one in runs]
     spent = [one.nodes * one.shape.run.hours for one in runs]
     taken = (
@@ -234,26 +234,26 @@ class _Filling:
     def __init__(
         self, pools: Mapping[int, HourlyPool], caps: Sequence[Cap], *, free: bool, shifts: bool
     ) -> None:
-        """Without a node; runs that are `free` go to any pool that can have them.
+        """Begin without a node; `free` runs may go to any pool that can have them.
 
-        Where it `shifts`, runs start later for others.
+        With `shifts`, runs start later for others.
         """
         self._pools, self._caps, self._free, self._shifts = pools, caps, free, shifts
         self._nodes: list[_Node] = []
         self._runs: list[_Run] = []
         limits = {one.offer: one.most for one in pools.values() if one.most is not None}
         self._there = {offer: UsageProfile(most) for offer, most in limits.items()}
-        """By offer with a limit: nodes that are paid, hour by hour."""
+        """For each offer with a limit, the nodes that are paid, hour by hour."""
         self.looks = 0
-        """How often a run was looked at beside a node or another run."""
+        """How often a run was compared with a node or another run."""
 
     @property
     def cents(self) -> int:
-        """What is paid."""
+        """Return what is paid."""
         return sum(node.steps * node.kind.cents for node in self._nodes)
 
     def result(self) -> tuple[dict[int, tuple[Rental, ...]], list[Placed]]:
-        """The nodes of each pool, by time, and where on them the runs are."""
+        """Return the nodes of each pool, by time, and where on them the runs are."""
         rentals: dict[int, list[Rental]] = defaultdict(list)
         position = {}
         for node in sorted(self._nodes, key=lambda node: (*node.paid, node.number)):
@@ -271,7 +271,7 @@ class _Filling:
         return {pool: tuple(nodes) for pool, nodes in rentals.items()}, placed
 
     def add(self, one: Waiting) -> bool:
-        """Put a run where it adds the least; False where there is no room."""
+        """Put a run where it adds least; return False if there is no room."""
         ways = [way for way in (one.ways if self._free else (one,)) if way.pool in self._pools]
         found = min((place for way in ways for place in self._places(way)), default=None)
         if found is None:
@@ -281,10 +281,10 @@ class _Filling:
         return True
 
     def stack(self, pool: int, runs: Sequence[Waiting]) -> bool:
-        """Put all runs of a pool on one node, the GPUs one after another as full as can be.
+        """Put all runs of a pool on one node, each GPU as full as possible.
 
-        False, and nothing is put, where that takes many more steps than the least, or a window, the
-        host, the offer or a quota forbids their hours.
+        Returns False, and puts nothing, if that takes many more steps than the least, or if a
+        window, the host, the offer or a quota forbids their hours.
         """
         kind, number = self._pools[pool], len(self._nodes)
         if any(one.nodes > 1 for one in runs):
@@ -308,7 +308,7 @@ class _Filling:
         return False
 
     def _put(self, one: Waiting, place: _Place) -> None:
-        """Let a run have its place."""
+        """Give a run its place."""
         kind = self._pools[place.pool]
         for number in range(len(self._nodes), max(place.nodes) + 1):
             room = _empty(kind.pool.node)
@@ -354,7 +354,7 @@ class _Filling:
     def _gives(
         self, kind: HourlyPool, before: Sequence[_Interval], after: Sequence[_Interval]
     ) -> bool:
-        """Whether an offer gives nodes for some hours, where these give back others."""
+        """Return whether an offer gives nodes for some hours, if these give back others."""
         there = self._there.get(kind.offer)
         if there is None:
             return True
@@ -373,7 +373,7 @@ class _Filling:
         return len(taken) == len(after)
 
     def _places(self, one: Waiting) -> Iterator[_Place]:
-        """Where a run may go on the pool that it names."""
+        """Yield where a run may go on the pool that it names."""
         kind, mine = self._pools[one.pool], [cap for cap in self._caps if cap.counts(one)]
         nodes = [node for node in self._nodes if node.pool == one.pool]
         if one.nodes > 1:
@@ -390,9 +390,10 @@ class _Filling:
     def _beside(
         self, node: _Node, one: Waiting, caps: Sequence[Cap]
     ) -> Iterator[tuple[_Place, _Interval]]:
-        """Places on a node that is there, each with the hours that are paid then.
+        """Yield places on an existing node, each with the hours that are paid then.
 
-        As soon as it is there; and as soon as the run can, where others start as late as they can.
+        As soon as the node is there; and as soon as the run can, if others start as late as they
+        can.
         """
         shape, hire = one.on_node, node.kind.hire
         earliest = max(node.start, shape.run.earliest)
@@ -416,10 +417,10 @@ class _Filling:
                     return
 
     def _later(self, node: _Node, new: _Run) -> tuple[int, tuple[tuple[int, int], ...]]:
-        """The hour at which a node can come once a run is on it, and runs that start later then.
+        """Return when a node can come once a run is on it, and the runs that start later then.
 
-        Each starts as late as it can before those that follow it. Those on several nodes, or of a
-        quota, stay where they are.
+        Each starts as late as it can before those that follow it. Runs on several nodes, or with
+        a quota, stay where they are.
         """
         every = [*node.runs, new]
         last, starts = max(one.end for one in every), [one.start for one in every]
@@ -446,7 +447,7 @@ class _Filling:
         return min(starts), tuple((at, start) for at, (one, start) in pairs if start > one.start)
 
     def _alone(self, one: Waiting, kind: HourlyPool, caps: Sequence[Cap]) -> int | None:
-        """First hour of a run on a node of its own."""
+        """Return the first hour of a run on a node of its own."""
         paid = kind.hire.steps(one.shape.run.hours) * kind.hire.step_hours
         start: int | None = one.shape.run.earliest
         while start is not None and start <= one.shape.run.latest:
@@ -459,7 +460,7 @@ class _Filling:
     def _on_several(
         self, one: Waiting, kind: HourlyPool, caps: Sequence[Cap], nodes: Sequence[_Node]
     ) -> Iterator[_Place]:
-        """Whole nodes together for the hours of a run: those that are there, and new ones."""
+        """Return whole nodes for the hours of a run: existing ones, and new ones."""
         shape, run, alone = one.on_node, one.shape.run, kind.hire.steps(one.shape.run.hours)
         there = [node for node in self._nodes if node.kind.offer == kind.offer]
         starts = {run.earliest, *(hour for node in there for hour in (node.last, node.paid[1]))}
@@ -495,7 +496,7 @@ def _empty(node: Shape) -> Room:
 
 
 def _free(room: Room, shape: Shape, after: int, caps: Sequence[Cap]) -> int | None:
-    """First hour of a run on a node that is there, from an hour on."""
+    """Return the first hour of a run on an existing node, from an hour on."""
     while True:
         place = room.earliest(shape, after)
         if place is None:
@@ -509,9 +510,9 @@ def _free(room: Room, shape: Shape, after: int, caps: Sequence[Cap]) -> int | No
 def _stacked(
     node: Shape, runs: Sequence[Waiting], hours: int
 ) -> Iterator[tuple[Waiting, int, int]]:
-    """Runs on one node that is had for so many hours, each with its first hour and GPU.
+    """Yield runs on one node that is had for so many hours, each with its first hour and GPU.
 
-    The GPUs one after another as full as can be; it ends where a window or the host forbids that.
+    Each GPU is as full as possible; it ends where a window or the host forbids that.
     """
     room = _empty(node)
     for size in sorted({one.shape.gpus for one in runs}, reverse=True):
@@ -528,7 +529,7 @@ def _stacked(
 
 
 def _fullest(sizes: Sequence[int], most: int) -> list[int]:
-    """Places of those that add up to the most that is not beyond `most`, in order."""
+    """Return the places, in order, that add up to the most that is not beyond `most`."""
     reached = [1]
     for size in sizes:
         reached.append((reached[-1] | reached[-1] << size) & ((1 << most + 1) - 1))

@@ -1,8 +1,9 @@
-"""When runs start, and on which GPUs of which nodes: a list schedule, hour by hour.
+"""List schedule: when runs start, and on which GPUs of which nodes, hour by hour.
 
 Each run in turn takes the node and the neighbouring GPUs on which it can start first. Several
-orders are tried; runs are short beside a quarter, so that hardly an hour is lost. Once a plan is
-found, its runs follow each other on the first GPUs that have hours left, so that fewest are held.
+orders are tried; runs are short compared with a quarter, so that hardly an hour is lost. Once a
+plan is found, its runs follow each other on the first GPUs that have hours left, so that fewest
+are held.
 """
 
 from __future__ import annotations
@@ -18,25 +19,26 @@ from planner.packing import work
 from planner.packing.problem import RunWindow, Shape
 
 _PASSES, _SHUFFLED, _WORK = 8, 100, 4000
-"""Times that an order is tried again, orders drawn at random, and runs placed in all of them."""
+"""How often an order is tried again, how many orders are drawn at random, and the most runs
+placed in all of them."""
 
 _RUN_S, _ROOM_S, _CAP_S = 3e-5, 3e-5, 4e-4
-"""What placing one run takes on a usual machine: for itself, for each node that it tries, and for
-each quota that may put it off."""
+"""Seconds that placing one run takes on a usual machine: for itself, for each node that it
+tries, and for each quota that may delay it."""
 
 _Interval = tuple[int, int]
-"""First hour, and the hour by which it has ended."""
+"""The first hour, and the hour by which it has ended."""
 
 
 @dataclass(slots=True)
 class UsageProfile:
-    """What runs take of something, hour by hour, and the most that they may take."""
+    """What runs take of a resource, hour by hour, and the most that they may take."""
 
     most: int
     by_hour: list[int] = field(default_factory=lambda: [0] * RUN_HOURS)
 
     def earliest(self, amount: int, run: RunWindow, start: int) -> int | None:
-        """The first start from this one on at which so much more is free for as long."""
+        """Return the first start from this one on at which so much more is free for as long."""
         allowed = self.most - amount
         while start <= run.latest:
             hours = self.by_hour[start : start + run.hours]
@@ -46,7 +48,7 @@ class UsageProfile:
         return None
 
     def allows(self, amount: int, start: int, end: int) -> bool:
-        """Whether so much more is free in all of these hours."""
+        """Return whether so much more is free in all of these hours."""
         return max(self.by_hour[start:end], default=0) + amount <= self.most
 
     def take(self, amount: int, start: int, end: int) -> None:
@@ -66,27 +68,27 @@ class Room:
     whole: bool = True
     """Whether nothing else is on the node."""
     busy: list[list[_Interval]] = field(default_factory=list)
-    """By GPU: when it is taken, in the order of time; what follows without a break is one."""
+    """For each GPU, when it is taken, in order; what follows without a break is one interval."""
     host: tuple[UsageProfile, ...] = ()
-    """Cores and MB in use, where runs that fill all GPUs may take more than there are."""
+    """Cores and MB in use, if runs that fill all GPUs may take more than there are."""
     scarce: bool = False
     """Whether they may."""
 
     def clear(self) -> None:
-        """Take no run any more."""
+        """Accept no further run."""
         self.busy = [[] for _ in range(self.gpus)]
         self.host = (UsageProfile(self.cpus), UsageProfile(self.memory_mb)) if self.scarce else ()
 
     def end(self, first: int, gpus: int) -> int:
-        """The hour from which nobody takes any of these neighbouring GPUs any more."""
+        """Return the hour from which nobody takes any of these neighbouring GPUs any more."""
         return max((lane[-1][1] for lane in self.busy[first : first + gpus] if lane), default=0)
 
     def earliest(
         self, shape: Shape, after: int, *, on_first: bool = False
     ) -> tuple[int, int, int] | None:
-        """First possible start from an hour on, GPU-hours left idle before it, and first GPU.
+        """Return the first possible start, the GPU-hours left idle before it, and the first GPU.
 
-        With `on_first` it is that on the first GPUs that have hours left.
+        With `on_first`, those on the first GPUs that have hours left.
         """
         best = None
         if shape.gpus > self.gpus or shape.cpus > self.cpus or shape.memory_mb > self.memory_mb:
@@ -105,17 +107,17 @@ class Room:
         return best
 
     def open_to(self, shape: Shape, start: int) -> list[int]:
-        """First GPUs of neighbours on which a run can start then, those least idle before first."""
+        """Yield the first GPUs on which a run can start then, those least idle before first."""
         firsts = offsets_of(self.gpus, shape.gpus)
         free = (first for first in firsts if self._free(first, shape, start) == start)
         return sorted(free, key=lambda first: self._idle(first, shape, start))
 
     def _idle(self, first: int, shape: Shape, start: int) -> int:
-        """GPU-hours for which nobody takes these GPUs before an hour."""
+        """Return the GPU-hours before an hour for which nobody takes these GPUs."""
         return sum(start - _end_before(one, start) for one in self._lanes(first, shape))
 
     def allows(self, shape: Shape, start: int) -> bool:
-        """Whether a run may be in these hours by its window, cores and memory."""
+        """Return whether window, cores and memory allow a run in these hours."""
         end, amounts = start + shape.run.hours, (shape.cpus, shape.memory_mb)
         return shape.run.earliest <= start <= shape.run.latest and all(
             use.allows(amount, start, end) for use, amount in zip(self.host, amounts, strict=False)
@@ -125,7 +127,7 @@ class Room:
         return self.busy[first : first + shape.gpus]
 
     def _free(self, first: int, shape: Shape, after: int) -> int | None:
-        """The first start at which these GPUs are free for as long as the run takes."""
+        """Return the first start at which these GPUs are free for as long as the run takes."""
         lanes = self._lanes(first, shape)
         taken = lanes[0] if len(lanes) == 1 else sorted(one for lane in lanes for one in lane)
         start = after
@@ -136,7 +138,7 @@ class Room:
         return start if start <= shape.run.latest else None
 
     def _with_host(self, first: int, shape: Shape, start: int) -> int | None:
-        """The first start from this one on at which cores and memory of the host do as well."""
+        """Return the first start from this one on at which the host suffices, too."""
         amounts = (shape.cpus, shape.memory_mb)
         free: int | None = start
         while free is not None:
@@ -152,7 +154,7 @@ class Room:
         return None
 
     def take(self, shape: Shape, start: int, first: int) -> None:
-        """Let a run have neighbouring GPUs."""
+        """Give a run neighbouring GPUs."""
         end = start + shape.run.hours
         for lane in self._lanes(first, shape):
             at = bisect(lane, (start, end))
@@ -166,7 +168,7 @@ class Room:
 
 
 def _end_before(lane: Sequence[_Interval], hour: int) -> int:
-    """The hour since which a GPU is idle at this one; 0 where nobody took it before."""
+    """Return the hour since which a GPU is idle at this one; 0 if nobody took it before."""
     at = bisect(lane, (hour, hour))
     return lane[at - 1][1] if at else 0
 
@@ -177,17 +179,17 @@ class Cap:
 
     owner: str
     pools: frozenset[int]
-    """Those whose GPUs count."""
+    """The pools whose GPUs count."""
     use: UsageProfile
-    """What is held all quarter is taken off the most."""
+    """What is held all quarter is subtracted from the most."""
 
     def counts(self, one: Waiting) -> bool:
-        """Whether a run counts against it."""
+        """Return whether a run counts against it."""
         return self.owner == one.shape.owner and one.pool in self.pools
 
 
 def allowed_by(caps: Iterable[Cap], shape: Shape, start: int) -> int | None:
-    """The first start from this one on that leaves all of these caps unbroken."""
+    """Return the first start from this one on that keeps all of these caps."""
     while True:
         later = [cap.use.earliest(shape.gpus, shape.run, start) for cap in caps]
         if None in later:
@@ -209,29 +211,29 @@ class Waiting:
     """What it takes of each of its nodes, and when."""
     nodes: int
     elsewhere: tuple[Waiting, ...] = ()
-    """The same run on other pools, for where its own leaves it no room."""
+    """The same run on other pools, if its own leaves it no room."""
 
     @property
     def ways(self) -> tuple[Waiting, ...]:
-        """Itself on each pool, its own first."""
+        """Return the run on each pool, its own first."""
         return (self, *self.elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A run that has one."""
+    """A run that has a place."""
 
     pool: int
     shape: Shape
     start: int
     places: tuple[tuple[int, int], ...]
-    """(position of the node, first GPU there); of the rooms, or of its pool's nodes by the hour."""
+    """(position of the node, first GPU there); of the rooms, or of its pool's hourly nodes."""
 
 
 def scheduled(
     rooms: Sequence[Room], runs: Sequence[Waiting], caps: Callable[[], Sequence[Cap]]
 ) -> tuple[list[Placed], list[Waiting]]:
-    """Places of runs, and those that found none in the order that places the most GPU-hours.
+    """Return the places of runs, and those without one, in the order that places most GPU-hours.
 
     `rooms` are empty at first, and `caps` gives them anew for each order.
     """
@@ -258,7 +260,7 @@ def scheduled(
 def one_after_the_other(
     rooms: Sequence[Room], runs: Sequence[Waiting], caps: Sequence[Cap]
 ) -> list[Placed] | None:
-    """The places of runs by first-fit, which holds few GPUs; None if one finds no place.
+    """Return the places of runs by first-fit, which holds few GPUs; None if one finds no place.
 
     `rooms` are empty at first.
     """
@@ -270,9 +272,9 @@ def one_after_the_other(
 
 
 def _orders(runs: Sequence[Waiting]) -> Iterator[list[Waiting]]:
-    """Orders to try, each also with those first that found no place: a list is yielded again.
+    """Yield orders to try, each also with those first that found no place.
 
-    Where runs are few, then in any order.
+    A list is then yielded again. Few runs are also tried in any order.
     """
     tries = _WORK // max(len(runs), 1)
     for key in ORDERS:
@@ -336,7 +338,7 @@ def _place(
     *,
     on_first: bool,
 ) -> tuple[int, list[tuple[int, int]]] | None:
-    """The first start and where, or that on the first GPUs; None where there is none."""
+    """Return the first start and its place, or the one on the first GPUs; None if there is none."""
     after = one.shape.run.earliest
     while after <= one.shape.run.latest:
         if one.nodes > 1:
@@ -368,7 +370,7 @@ def _on_one(
 def _on_several(
     rooms: Sequence[Room], numbers: Sequence[int], shape: Shape, nodes: int, after: int
 ) -> tuple[int, list[tuple[int, int]]] | None:
-    """Whole nodes that are all free from the same hour on."""
+    """Return whole nodes that are all free from the same hour on."""
     empty = [number for number in numbers if rooms[number].whole]
     ends = {end for number in empty for gpu in rooms[number].busy for _, end in gpu}
     for start in sorted({after, *(end for end in ends if after < end <= shape.run.latest)}):
@@ -384,7 +386,7 @@ def _on_several(
 
 @cache
 def offsets_of(gpus: int, size: int) -> list[int]:
-    """First GPUs of neighbours that break up least, and the last ones."""
+    """Return the first GPUs of neighbours that break up least, the last ones first."""
     aligned = list(range(0, gpus - size + 1, size))
     return aligned if aligned[-1] == gpus - size else [*aligned, gpus - size]
 
@@ -396,7 +398,7 @@ ORDERS: tuple[Callable[[Waiting], tuple[object, ...]], ...] = (
     lambda one: (-one.shape.gpus * one.shape.run.hours, one.shape.run.latest, one.shape),
     lambda one: (_leeway(one), -one.shape.gpus, -one.shape.run.hours, one.shape),
 )
-"""What comes first: wide runs, those that must start soon, the longest, those of least leeway."""
+"""Orders: wide runs first, those that must start soon, the longest, those with the least leeway."""
 
 
 def _leeway(one: Waiting) -> int:

@@ -1,9 +1,10 @@
-"""Pieces that take parts of GPUs, partitions or shares of memory: onto GPUs, and these onto nodes.
+"""Puts pieces that take parts of GPUs onto GPUs, and these onto nodes.
 
-A GPU is *opened* for parts. What fits it is told by its fullest fillings alone: whatever fits is
-part of one of them. Partitions fit where a division has them all; shares fit by their memory.
+Parts are partitions or shares of memory. A GPU is *opened* for parts. Its maximal fillings describe
+what fits it: whatever fits is part of one of them. Partitions fit if a division has them all;
+shares fit by their memory.
 
-A GPU with its pieces is, to a node, one GPU with the cores and the host memory of them all: from
+To a node, a GPU with its pieces is one GPU with the cores and the host memory of them all: from
 there on it is a shape like any other, and the cutting stock lays it out.
 """
 
@@ -22,15 +23,15 @@ from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
 
 OPENED = Shape(1, 0, 0)
-"""An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""
+"""An opened GPU as it is laid out on a node; its pieces bring cores and memory of their own."""
 
 _SCARCITY = 8
-"""Power by which the load of a resource counts: the scarcest ones matter most."""
+"""The power by which the load of a resource counts: the scarcest ones matter most."""
 _MANY = 100
-"""Shares of memory beyond which first-fit decides how many GPUs they take."""
+"""Beyond this many shares of memory, first-fit decides how many GPUs they take."""
 
 _TIME_S = 5.0
-"""For the fewest GPUs that hold some partitions."""
+"""Seconds to find the fewest GPUs that hold some partitions."""
 
 Fill = tuple[tuple[Part, int], ...]
 """What one GPU holds: (part, pieces), sorted."""
@@ -39,7 +40,7 @@ Held = tuple[Shape, ...]
 
 
 def fillings(pool: Pool, profiles: Sequence[Part]) -> tuple[Fill, ...]:
-    """Partitions of these profiles that one GPU has, where no division has more of them."""
+    """Return maximal sets of partitions of these profiles on one GPU."""
     known = {part.profile: part for part in profiles}
     held = {
         tuple(sorted(Counter(known[name] for name, _ in one.slots if name in known).items()))
@@ -58,7 +59,7 @@ def _covers(fill: Fill, wanted: Fill) -> bool:
 
 @lru_cache(maxsize=1024)
 def _fewest(fills: tuple[Fill, ...], wanted: Fill) -> tuple[tuple[Fill, int], ...]:
-    """Fills, and how often each is used, that hold what is wanted on the fewest GPUs."""
+    """Return fills, with multiplicity, that hold what is wanted on the fewest GPUs."""
     program = Program()
     used = {fill: program.variable("used", cost=1.0, integer=True) for fill in fills}
     for part, count in wanted:
@@ -70,9 +71,9 @@ def _fewest(fills: tuple[Fill, ...], wanted: Fill) -> tuple[tuple[Fill, int], ..
 
 
 def starts(pool: Pool, profiles: Sequence[str]) -> tuple[int, ...]:
-    """The first memory slice of each of these partitions of one GPU; 0 for no partition.
+    """Return the first memory slice of each of these partitions of one GPU; 0 for no partition.
 
-    Raises ValueError where no division of the GPU has them all.
+    Raises ValueError if no division of the GPU has them all.
     """
     wanted = Counter(profile for profile in profiles if profile)
     for division in pool.divisions if wanted else ():
@@ -87,7 +88,10 @@ def starts(pool: Pool, profiles: Sequence[str]) -> tuple[int, ...]:
 
 
 def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
-    """What each of the fewest GPUs holds that have room for these pieces, as far as was found."""
+    """Return what each of the fewest GPUs holds that have room for these pieces.
+
+    As far as found.
+    """
     wanted: Counter[Part] = Counter()
     for shape, number in pieces.items():
         wanted[shape.part] += number
@@ -101,7 +105,7 @@ def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
 
 
 def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[Fill]:
-    """Shares of memory laid out on GPUs like pieces on nodes that offer nothing else."""
+    """Lay shares of memory out on GPUs like pieces on nodes that offer nothing else."""
     asked = [number for _, number in wanted]
     shapes = [Shape(1, 0, part.memory_mb) for part, _ in wanted]
     gpu = gpu_of(pool.shared_mb, shapes)
@@ -119,7 +123,7 @@ def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[F
 
 
 def gpu_of(shared_mb: int, shares: Sequence[Shape]) -> Shape:
-    """A GPU that is shared by memory, as a node for pieces that take so much of it."""
+    """Return a GPU that is shared by memory, as a node for pieces that take so much of it."""
     return Shape(shared_mb // min(share.memory_mb for share in shares), 0, shared_mb)
 
 
@@ -131,10 +135,10 @@ def lay_out_bundles(
     most_opened: float,
     go_on: Callable[[], bool],
 ) -> Packed | None:
-    """Pieces with parts, beside pieces of whole GPUs, on so many nodes; None where that fails.
+    """Lay pieces with parts and pieces of whole GPUs out on so many nodes; None if that fails.
 
-    No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and the
-    pieces of each. First-fit comes first; else parts are on the fewest GPUs.
+    No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and
+    the pieces of each. First-fit comes first; otherwise parts are on the fewest GPUs.
     """
     first = first_fit_with_parts(pool, whole, pieces)
     if nodes_in(first.patterns) <= nodes and first.opened() <= most_opened:
@@ -159,11 +163,11 @@ def lay_out_bundles(
 def first_fit_with_parts(
     pool: Pool, whole: tuple[Sequence[Shape], Sequence[int]], pieces: Mapping[Shape, int]
 ) -> Packed:
-    """Pieces with parts, beside pieces of whole GPUs, by first-fit decreasing; none is too large.
+    """Lay pieces with parts and pieces of whole GPUs out by first-fit decreasing.
 
-    Nodes are filled one after another: each with the piece that takes most of what is scarce, then
-    in the order that fills it best. A piece goes to the first GPU there that has room for it, if
-    the host has the cores and the memory.
+    No piece is too large for a node. Nodes are filled one after another: each with the piece
+    that takes most of what is scarce, then in the order that fills it best. A piece goes to the
+    first GPU there that has room for it, if the host has the cores and the memory.
     """
     shapes, asked = whole
     left = {shape: number for shape, number in zip(shapes, asked, strict=True) if number}
@@ -188,7 +192,7 @@ class _Gpus:
         self._fills = [dict(fill) for fill in fillings(pool, profiles)]
 
     def takes(self, held: Sequence[Shape], shape: Shape) -> bool:
-        """Whether a GPU that holds these pieces has room for another one."""
+        """Return whether a GPU that holds these pieces has room for another one."""
         if not shape.part.profile:
             taken = sum(one.part.memory_mb for one in held)
             return (
@@ -199,7 +203,7 @@ class _Gpus:
         return any(all(n <= fill.get(part, 0) for part, n in parts.items()) for fill in self._fills)
 
     def shares(self, shape: Shape) -> tuple[float, float, float]:
-        """Of the GPUs, the cores and the memory of a node, counted as parts where it has one."""
+        """Return the shares of a node's GPUs, cores and memory; a part counts as its part."""
         gpus, cpus, memory_mb = shares_of(shape, self.pool.node)
         if shape.part.profile:
             gpus /= max(fill.get(shape.part, 0) for fill in self._fills)
@@ -211,7 +215,7 @@ class _Gpus:
 def _nodes_filled(
     gpus: _Gpus, pieces: Mapping[Shape, int]
 ) -> list[tuple[dict[Shape, int], list[Held], int]]:
-    """Nodes: pieces of whole GPUs, what the shared ones hold, and how many are alike."""
+    """Yield nodes: pieces of whole GPUs, what the shared ones hold, and how many are alike."""
     left, filled = dict(pieces), []
     shares = {shape: gpus.shares(shape) for shape in pieces}
     loads = [sum(shares[shape][at] * number for shape, number in pieces.items()) for at in range(3)]
@@ -279,7 +283,7 @@ def _fits(node: Shape, size: Shape) -> bool:
 
 
 def _indexed(pattern: Pattern, shapes: int) -> Pattern:
-    """Shapes as they are; bundles, which came after all shapes, from -1 down."""
+    """Index bundles, which come after all shapes, from -1 down."""
     return tuple((index if index < shapes else shapes - 1 - index, n) for index, n in pattern)
 
 
@@ -289,7 +293,7 @@ def _size(held: Held) -> Shape:
 
 
 def _alike(fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
-    """Pieces of the same shape side by side: few kinds of bundles, each used often."""
+    """Put pieces of the same shape side by side: few kinds of bundles, each used often."""
     waiting: dict[Part, list[Shape]] = defaultdict(list)
     for shape, number in sorted(pieces.items()):
         waiting[shape.part] += [shape] * number

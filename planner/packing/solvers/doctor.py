@@ -1,4 +1,4 @@
-"""Small programs on which released solvers have given wrong answers, and what this one says.
+"""Tests the solver on small programs that released solvers have answered wrongly.
 
 Each is pinned with its true optimum, which can be worked out by hand or by trying every case.
 """
@@ -22,7 +22,7 @@ from planner.packing.solvers.solver import (
 
 _LIMIT_S = 10.0
 _ORDERS = 40
-"""In how many orders of columns and rows a program is tried whose answer hung on the order."""
+"""How many orders of columns and rows to try for a program whose answer depended on the order."""
 _EXACT = 1e-6
 
 
@@ -76,7 +76,7 @@ def _examined(
 
 
 def _said(case: Case, solve: Callable[[Program], Answer], program: Program) -> tuple[bool, str]:
-    """Whether what a solver says can be true; that it was too slow to say is no lie."""
+    """Judge what a solver says; that it was too slow to answer is no wrong answer."""
     try:
         answer = solve(program)
     except LimitError as error:
@@ -91,7 +91,7 @@ def _said(case: Case, solve: Callable[[Program], Answer], program: Program) -> t
 
 
 def cases() -> tuple[Case, ...]:
-    """All of them."""
+    """Return all cases."""
     return (_trivial(), _exclusive(), _called_infeasible(), _five_binaries(), _racked())
 
 
@@ -139,7 +139,7 @@ def _exclusive() -> Case:
 
 
 def _called_infeasible() -> Case:
-    """Least at a = 8.89, b = 0.29, c = 0, d = 4."""
+    """The least is at a = 8.89, b = 0.29, c = 0, d = 4."""
     program = _program(
         [
             ("a", -100, 100, -24, False),
@@ -218,7 +218,7 @@ def _program(
     columns: list[tuple[str, float, float | None, float, bool]],
     rows: list[tuple[dict[str, float], Sense, float]],
 ) -> Program:
-    """From (name, lower, upper, cost, whole) and (terms, sense, right)."""
+    """Build a program from (name, lower, upper, cost, whole) and (terms, sense, right)."""
     place = {column[0]: index for index, column in enumerate(columns)}
     program = Program([Variable(*column) for column in columns])
     for number, (terms, sense, right) in enumerate(rows):
@@ -231,7 +231,7 @@ def _in_many_orders(program: Program) -> tuple[Program, ...]:
 
 
 def _shuffled(program: Program, seed: int) -> Program:
-    """The same with columns and rows in another order; the first is as stated."""
+    """Yield the program with columns and rows in other orders; the first is as stated."""
     columns, rows = list(range(len(program.variables))), list(program.rows)
     if seed:
         order = random.Random(seed)

@@ -13,7 +13,7 @@ from planner.packing import work
 from planner.packing.solvers.program import Program
 
 _SOLVE_S, _CELL_S = 1e-3, 5e-6
-"""What a linear program takes on a usual machine: for itself, and for each of its cells."""
+"""Seconds that a linear program takes on a usual machine: for itself, and for each of its cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,10 @@ def highs_lp(
     sides: Sequence[tuple[float | None, float | None]],
     cells: Sequence[Sequence[tuple[int, float]]],
 ) -> highspy.HighsLp:
-    """Columns as (cost, lower, upper), rows as (lower, upper) with their cells; None: no bound."""
+    """Build a HiGHS program.
+
+    Columns are (cost, lower, upper), and rows (lower, upper) with their cells; None: no bound.
+    """
     infinity = highspy.kHighsInf
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(columns), len(cells)
@@ -48,7 +51,10 @@ def highs_lp(
 
 
 def is_infeasible(model: highspy.Highs) -> bool:
-    """Whether no values keep all rows; HiGHS looks at none of them where there is no column."""
+    """Return whether no values keep all rows.
+
+    HiGHS looks at no row if there is no column.
+    """
     statuses = highspy.HighsModelStatus
     status = model.getModelStatus()
     if status == statuses.kModelEmpty:
@@ -58,7 +64,10 @@ def is_infeasible(model: highspy.Highs) -> bool:
 
 
 def solve_linear(program: Program) -> Duals | None:
-    """The linear relaxation with its prices; None if infeasible, LimitError if HiGHS fails."""
+    """Solve the linear relaxation, with its prices; None if infeasible.
+
+    Raises LimitError if HiGHS fails.
+    """
     model = highspy.Highs()
     model.silent()
     model.setOptionValue("threads", 1)
@@ -87,7 +96,8 @@ def solve_linear(program: Program) -> Duals | None:
 class LinearMaster:
     """A covering program that grows by columns: minimize the sum of columns that cover each row.
 
-    Rows are `sum(column entries) >= demand`; each column costs 1. Warm from solve to solve.
+    Rows are `sum(column entries) >= demand`; each column costs 1. Each solve starts from the one
+    before.
     """
 
     def __init__(self, demands: Sequence[float]) -> None:
@@ -107,7 +117,10 @@ class LinearMaster:
         self._model.addCol(1.0, 0.0, highspy.kHighsInf, len(column), rows, entries)
 
     def solve(self) -> tuple[float, list[float], list[float]]:
-        """Objective, column values and row prices; raises LimitError if HiGHS fails on it."""
+        """Return the objective, column values and row prices.
+
+        Raises LimitError if HiGHS fails.
+        """
         self._model.run()
         if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise LimitError("the solver failed on a covering program that always has a solution")

@@ -30,7 +30,7 @@ class ProgramRow:
     exact: bool = False
     """Whether a miss by one part in 10^8 matters, as by a cent in a budget."""
     tightens: bool = False
-    """Whether it only brings the relaxation closer: without it, the same plans remain."""
+    """Whether it only tightens the relaxation: without it, the same plans remain."""
     owner: str = ""
     """The kind of constraint that states it; empty: what units take of nodes."""
 
@@ -42,7 +42,7 @@ class Program:
     variables: list[Variable] = field(default_factory=list)
     rows: list[ProgramRow] = field(default_factory=list)
     owner: str = ""
-    """Of the rows that are added."""
+    """The owner of the rows that are added."""
 
     def variable(
         self,
@@ -72,14 +72,14 @@ class Program:
         return len(self.rows) - 1
 
     def fixed(self, values: dict[int, float]) -> Program:
-        """A copy with some variables held at a value."""
+        """Return a copy with some variables held at a value."""
         variables = list(self.variables)
         for index, value in values.items():
             variables[index] = replace(variables[index], lower=value, upper=value)
         return Program(variables, self.rows)
 
     def priced(self, costs: dict[int, float]) -> Program:
-        """A copy with another objective; variables that are not named cost nothing."""
+        """Return a copy with another objective; variables that are not named cost nothing."""
         variables = [
             replace(variable, cost=costs.get(index, 0.0))
             for index, variable in enumerate(self.variables)

@@ -23,17 +23,17 @@ from planner.packing.solvers.linear import highs_lp, is_infeasible
 from planner.packing.solvers.program import Program
 
 _CHECK_S, _CELL_S = 1e-3, 1.4e-6
-"""What HiGHS does from one look at its limits to the next, on a usual machine: for itself, and for
-each cell of the program."""
+"""Seconds that HiGHS takes from one look at its limits to the next, on a usual machine: for
+itself, and for each cell of the program."""
 _ROOT_CHECKS, _TREE = 20, 0.125
-"""The first looks are at the root, where it takes that long; what a node of the tree takes of it.
+"""The first looks are at the root, where it takes that long; then a tree node's share of that.
 Measured on portfolios with runs, over quarters and of unlike jobs: a sixth to a tenth."""
 _GRACE_S = 1.0
-"""Time that HiGHS gets beyond its own limit before it is cancelled: it is known to overshoot."""
+"""Seconds that HiGHS gets beyond its own limit before it is cancelled: it is known to overshoot."""
 _LONGEST_S = 1e6
-"""Without any guard."""
+"""The limit without any guard."""
 _LAST_GRACE_S = 15.0
-"""Time until it is given up if it does not stop even then."""
+"""Seconds until it is given up if it does not stop even then."""
 
 _SUB_PROGRAMS = ("feasibility_jump", "rens", "rins", "root_reduced_cost")
 SolverMode = Literal["usual", "rounding", "branching"]
@@ -42,8 +42,9 @@ _EFFORTS: dict[SolverMode, dict[str, bool | float]] = {
     "rounding": {"mip_heuristic_run_feasibility_jump": False},
     "branching": dict.fromkeys(map("mip_heuristic_run_{}".format, _SUB_PROGRAMS), False),
 }
-"""What HiGHS looks for where the relaxation is nearly whole: no solution far from it; and where few
-variables are whole: none by smaller programs, which take half the time there and win nothing."""
+"""HiGHS heuristics that are switched off: if the relaxation is nearly whole, those that look far
+from it; and if few variables are whole, those by smaller programs, which take half the time
+there and win nothing."""
 _AGGREGATOR = 1 << 12
 """The step of presolve after which HiGHS 1.15.1 calls optimal what is not: see `doctor`."""
 _TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
@@ -72,13 +73,13 @@ class Answer:
 
 
 def solver_version() -> str:
-    """`HiGHS 1.15.1 through PuLP 3.3.2`."""
+    """Return the solver and its version: `HiGHS 1.15.1 through PuLP 3.3.2`."""
     model = highspy.Highs()
     return f"HiGHS {model.version()} through PuLP {pulp.__version__}"
 
 
 def cbc_version() -> str:
-    """`CBC of PuLP 3.3.2`."""
+    """Return CBC's version: `CBC of PuLP 3.3.2`."""
     return f"CBC of PuLP {pulp.__version__}"
 
 
@@ -104,7 +105,7 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]
         lp.solverModel.passModel(stated)
 
     def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: ANN401, ARG002, N802
-        """Nothing is taken from PuLP's reading, which lacks statuses and calls limits optimal."""
+        """Take nothing from PuLP's reading, which lacks statuses and calls limits optimal."""
         return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
 
 
@@ -145,10 +146,10 @@ class _WatchedHighs(_Highs):
 
 
 class _WatchedCbc(pulp.COIN_CMD):  # type: ignore[misc]
-    """PuLP's CBC, as a child that never outlives its limit or an interrupt of ours."""
+    """PuLP's CBC, as a child process that never outlives its limit or an interrupt."""
 
     def solve_CBC(self, lp: Any, use_mps: bool = True) -> int:  # noqa: ANN401, ARG002, N802
-        """As PuLP does, but that waits for as long as CBC likes, and leaves its files behind."""
+        """Do as PuLP does, which would wait as long as CBC likes and leave its files behind."""
         with tempfile.TemporaryDirectory() as folder:
             model, found = f"{folder}/program.mps", f"{folder}/program.sol"
             columns, column_names, row_names, _ = lp.writeMPS(model, rename=1)
@@ -182,8 +183,8 @@ def solve_integer(
 ) -> Answer:
     """Minimize an integer program on one thread; `relaxed` variables may be fractional.
 
-    The limit is in seconds of work, as `work` counts them.
-    Without `presolve` HiGHS goes another way through the program, mostly a slower one.
+    The limit is in seconds of work, as `work` counts them. Without `presolve`, HiGHS takes another
+    way through the program, usually a slower one.
 
     Raises LimitError if the solver crashes or does not stop.
     """
@@ -216,14 +217,14 @@ def solve_integer(
 
 
 def _checks_in(at_root: float) -> float:
-    """Looks in the time of so many at the root."""
+    """Return the looks that fit into so many seconds at the root."""
     return at_root + max(0.0, at_root - _ROOT_CHECKS) * (1 / _TREE - 1)
 
 
 def solve_with_cbc(
     program: Program, *, time_limit_s: float, relaxed: frozenset[int] = frozenset()
 ) -> Answer:
-    """Minimize the same with CBC, as PuLP brings it; LimitError if it cannot be run.
+    """Minimize the program with CBC, as PuLP brings it; raises LimitError if it cannot run.
 
     What CBC found within its time without a proof has no bound: PuLP does not read it.
     """
@@ -258,7 +259,7 @@ def solve_with_cbc(
 
 
 def mps_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
-    """The program in the format that every solver reads: columns v0, v1, and rows r0, r1 on."""
+    """Return the program in MPS format: columns v0, v1, … and rows r0, r1, …."""
     problem, _ = _pulp_problem(program, relaxed)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.mps"
@@ -267,7 +268,10 @@ def mps_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
 
 
 def lp_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
-    """The program in CPLEX LP format, by its own names: each once, of letters, digits, `_`, `.`."""
+    """Return the program in CPLEX LP format, by its own names.
+
+    Each name is unique and has letters, digits, `_` and `.` only.
+    """
     problem, _ = _pulp_problem(program, relaxed, named=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.lp"

@@ -1,15 +1,15 @@
 """Units without a node: on an API, dropped, short, or at another start of their job.
 
-Each runs on a node that is *nowhere*: of a pool by itself, whose GPU type no other pool has. So the
-search, the bound and the proof that serve rents and purchases serve these units, too.
+Each runs on a node that is *nowhere*: in a pool by itself, whose GPU type no other pool has. So the
+same search, bound and proof that serve rents and purchases serve these units, too.
 
-- A unit on an API has such a node to itself, "rented" for a quarter at what its tokens cost. What
-  is then placed on nodes is stated anew without the units that are on APIs.
-- All units of a job that is dropped are on one node that is "bought". What that costs is what the
-  question of a triage is about. Where units may be short one by one, each of them has a node of its
-  own, "rented" for a quarter.
-- A job that may slip is there once for each start, and all of its starts but one need not run for
-  nothing.
+- A unit on an API has such a node to itself, "rented" for a quarter at the cost of its tokens. What
+  is then placed on nodes is stated again without the units that are on APIs.
+- All units of a job that is dropped are on one node that is "bought". The cost of that depends on
+  the question of a triage. If units may be short one by one, each of them has a node of its own,
+  "rented" for a quarter.
+- A job that may slip is there once for each start, and all of its starts but one need not run, at
+  no cost.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from planner.packing.statement.translate import RunningUnits, Translation, Unit,
 from planner.sizing.candidate import SizedJob
 
 _API = "API"
-"""In place of a node type."""
+"""Stands in place of a node type."""
 _MILLI = 1000
 """Rate limits are counted in thousandths of a request per second."""
 _ONE = Shape(1, 0, 0)
-"""What takes a node that is nowhere; likewise one that offers room for one unit."""
+"""What takes one node that is nowhere, and what offers room for one unit."""
 
 
 class _Stating:
@@ -54,10 +54,10 @@ class _Stating:
         self.pools, self.supplies = list(problem.pools), list(problem.supplies)
         self.demands: list[Demand] = []
         self._spent: list[Mapping[str, tuple[int, ...]]] = []
-        """By supply that was added: what a node takes of each budget, by quarter."""
+        """For each added supply, what a node takes of each budget, by quarter."""
 
     def pool(self, node: Shape, api: str = "") -> str:
-        """Add a pool, of an API if one is named, that has such nodes; its GPU type."""
+        """Add a pool with such nodes, of an API if one is named; return its GPU type."""
         gpu_type = f"{NOWHERE}{f'{_API} ' if api else ''}{len(self.pools)}"
         node_type, site = (_API, api) if api else ("nowhere", gpu_type)
         self.pools.append(Pool(node_type, site, gpu_type, node, 0, 0, fabric=False))
@@ -72,13 +72,13 @@ class _Stating:
         cents: tuple[int | None, ...],
         spent: Mapping[str, tuple[int, ...]] | None = None,
     ) -> int:
-        """Add an offer of nodes of a pool; its number."""
+        """Add an offer of nodes of a pool; return its number."""
         self.supplies.append(Supply(name, kind, pool, maximum, cents))
         self._spent.append(spent or {})
         return len(self.supplies) - 1
 
     def problem(self) -> Problem:
-        """What was stated."""
+        """Return what was stated."""
         unpaid = (0,) * self._before.quarters
         budgets = (
             replace(one, cents=(*one.cents, *(of.get(one.name, unpaid) for of in self._spent)))
@@ -99,12 +99,12 @@ def solved_with_apis(
     asked_gap: float,
     solve: Callable[[Translation], Solution],
 ) -> tuple[tuple[SizedJob, ...], Translation, Solution]:
-    """Solve a portfolio whose jobs may be on APIs where they allow it; raises what `solve` does.
+    """Solve a portfolio whose jobs may be on APIs if they allow it; raises what `solve` raises.
 
-    The jobs with those units on APIs that are there, and the problem of the others, solved. It is
-    solved twice: once with every API as a way to run, which decides who is on one and proves the
-    bound, and once more for the units that are left, which are then placed on nodes. Likewise where
-    it is open how many replicas of an endpoint run.
+    Returns the jobs with their units on APIs, and the solved problem of the others. It is solved
+    twice: once with every API as a way to run, which decides who is on one and proves the bound,
+    and once more for the units that are left, which are then placed on nodes. The same holds if
+    the number of an endpoint's replicas is open.
     """
     translation = translate(inputs, jobs)
     open_to_apis = with_apis(inputs, translation)
@@ -122,9 +122,9 @@ def solved_with_apis(
 def _split(
     translation: Translation, solution: Solution, jobs: Sequence[SizedJob]
 ) -> tuple[SizedJob, ...]:
-    """The jobs with those units on APIs that a solution has there; the others are to be placed.
+    """Return the jobs with the units that a solution has on APIs; the others are to be placed.
 
-    Of jobs whose units share traffic, as many as it has.
+    For jobs whose units share traffic, as many as it has.
     """
     gone: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
     placed: dict[str, Counter[int]] = defaultdict(Counter)
@@ -155,15 +155,15 @@ def _split(
 
 
 def with_apis(inputs: Inputs, translation: Translation) -> Translation:
-    """The same problem, where units may be on the APIs that their jobs allow.
+    """Return the problem in which units may be on the APIs that their jobs allow.
 
-    The very same where no job allows one that is there.
+    The very same if no job allows one that is there.
     """
     scenario, problem = inputs.scenario, translation.problem
     stating = _Stating(problem)
     members: list[tuple[Unit, ...]] = []
     served: list[tuple[str, str]] = []
-    """By supply that was added: a job whose units it takes, and the API."""
+    """For each added supply, the job whose units it takes, and the API."""
     for demand, every in zip(problem.demands, translation.members, strict=True):
         # Units of one demand differ by the APIs of their jobs, and by the traffic of these.
         alike: dict[tuple[tuple[str, ...], tuple[object, ...]], list[Unit]] = defaultdict(list)
@@ -187,14 +187,14 @@ def with_apis(inputs: Inputs, translation: Translation) -> Translation:
 
 
 def _with_choices(demand: Demand, nowhere: tuple[Choice, ...]) -> Demand:
-    """The same that may be nowhere as well: one unit there is all of an endpoint's traffic."""
+    """Return a demand that may also be nowhere: one unit there is all of an endpoint's traffic."""
     takes = (ALL_TRAFFIC,) * len(nowhere) if demand.endpoint else ()
     choices = (*demand.choices, *nowhere)
     return replace(demand, choices=choices, takes=(*demand.takes, *takes))
 
 
 def _on_api(inputs: Inputs, stating: _Stating, job: str, api: str, demand: Demand) -> Choice:
-    """State a pool and an offer of an API for units of a demand; the choice to be there."""
+    """State a pool and an offer of an API for units of a demand; return the choice to be there."""
     quarters, available = inputs.scenario.horizon.all_quarters, inputs.scenario.apis[api].available
     tokens = token_costs(inputs, job, api)
     cents = tuple(
@@ -215,7 +215,7 @@ def _on_api(inputs: Inputs, stating: _Stating, job: str, api: str, demand: Deman
 def _rate_limits(
     inputs: Inputs, problem: Problem, served: Sequence[tuple[str, str]]
 ) -> Iterator[SpendLimit]:
-    """One for each quarter of each API that has one."""
+    """Return one limit for each quarter of each API that has one."""
     scenario, every = inputs.scenario, range(problem.quarters)
     nothing = ((0,) * problem.quarters,) * len(problem.supplies)
     peaks = {job: scenario.jobs[job].peaks(scenario.horizon) for job, _ in served}
@@ -251,39 +251,39 @@ class Claim:
     droppable: int = 0
     """Units that may be short in each quarter while the others run."""
     numbers: tuple[tuple[int, ...], ...] = ()
-    """By quarters of delay: the numbers of the units that are to run, in the order of the demands;
-    only where some may be short."""
+    """By quarters of delay, the numbers of the units that are to run, in the order of the
+    demands; only if some may be short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """Claims that are alike, and the supplies whose nodes say how many of them do not run."""
+    """Claims that are alike, and the supplies whose nodes count how many of them do not run."""
 
     claims: tuple[Claim, ...]
     other_start: tuple[int, ...]
-    """By quarters of delay: not run, as it starts at another time; empty: it may not slip."""
+    """By quarters of delay: not run, because it starts at another time; empty: it may not slip."""
     dropped: int | None
     """None: never."""
     short: int | None = None
-    """Counts units that do not run in a quarter, where some may be short; of one claim alone."""
+    """Counts units that do not run in a quarter, if some may be short; for one claim alone."""
     demands: tuple[tuple[int, ...], ...] = ()
-    """By quarters of delay: the demands of that claim."""
+    """By quarters of delay, the demands of that claim."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the claims."""
+        """The names of the claims."""
         return tuple(claim.name for claim in self.claims)
 
     @property
     def priority(self) -> int:
-        """Of each of them."""
+        """The priority of each of them."""
         return self.claims[0].priority
 
 
 def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[Claim, ...]]:
-    """All jobs that have units, by name, with the problem in which each start has demands.
+    """Return all jobs that have units, by name, and the problem in which each start has demands.
 
-    A start that leaves nothing of the job within the horizon is none.
+    A start that leaves nothing of the job within the horizon does not count.
     """
     together: dict[str, list[SizedJob]] = defaultdict(list)
     for job in jobs:
@@ -344,7 +344,7 @@ def _claim(inputs: Inputs, translation: Translation, name: str, starts: tuple[St
 
 
 def with_classes(problem: Problem, claims: Sequence[Claim]) -> tuple[Problem, tuple[Class, ...]]:
-    """The problem in which every claim may be dropped, or start later, as far as it allows."""
+    """Return the problem in which every claim may be dropped or delayed as far as it allows."""
     stating = _StatingClasses(problem)
     alike: dict[object, list[Claim]] = defaultdict(list)
     for claim in claims:
@@ -360,10 +360,10 @@ class _StatingClasses(_Stating):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self._starts: list[tuple[str, int, tuple[int, ...]]] = []
-        """Name, and at most so many nodes of these supplies together."""
+        """Names, each with the most nodes of some supplies together."""
 
     def add(self, claims: Sequence[Claim]) -> Class | None:
-        """State claims that are alike; None where nothing can be decided about them."""
+        """State claims that are alike; return None if nothing can be decided about them."""
         first, times = claims[0], len(claims)
         if first.required and len(first.starts) == 1 and not first.droppable:
             for demand, units in first.starts[0]:
@@ -388,23 +388,23 @@ class _StatingClasses(_Stating):
         return Class(tuple(claims), other, dropped, short, tuple(demands))
 
     def problem(self) -> Problem:
-        """What was stated, with the budgets that hold the starts of one job together."""
+        """Return what was stated, with budgets that hold the starts of one job together."""
         stated = super().problem()
         starts = (at_most(stated, name, most, which) for name, most, which in self._starts)
         return replace(stated, budgets=(*stated.budgets, *starts))
 
     def _stated(self, number: int, units: int) -> Demand:
-        """So many units of a demand."""
+        """State so many units of a demand."""
         return replace(self._before.demands[number], count=units)
 
     def _short(self, claim: Claim) -> int:
-        """A pool each of whose nodes is one unit that is short in a quarter; who rents them."""
+        """State a pool each of whose nodes is one unit that is short in a quarter."""
         self.pool(_ONE)
         name, free = f"units of {claim.name} are short", (0,) * self._before.quarters
         return self.supply(name, "rent", len(self.pools) - 1, claim.droppable, free)
 
     def _nowhere(self, start: Start, times: int, short: int | None) -> int:
-        """A pool each of whose nodes holds all units of one claim; the units' demands."""
+        """State a pool each of whose nodes holds all units of one claim; return their demands."""
         active: Counter[int] = Counter()
         for demand, units in start:
             active.update(dict.fromkeys(self._before.demands[demand].quarters, units))
@@ -421,7 +421,7 @@ class _StatingClasses(_Stating):
 
 
 def at_most(problem: Problem, name: str, most: int, supplies: Collection[int]) -> SpendLimit:
-    """At most so many nodes of these supplies together, as a budget that each takes 1 of."""
+    """Limit the nodes of these supplies together, as a budget of which each takes 1."""
     every = range(len(problem.supplies))
     return SpendLimit(
         name, most, tuple((int(number in supplies),) * problem.quarters for number in every)

@@ -1,4 +1,4 @@
-"""Offers, and owned nodes that may be let go, as supplies; what limits them and must stay free."""
+"""States offers and releasable owned nodes as supplies, and what limits them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from planner.sizing.candidate import SizedJob
 
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:
-    """One supply for each offer, site and price level, named as the offer."""
+    """Return one supply for each offer, site and price level, named as the offer."""
     places = {
         (pool.node_type, pool.site, pool.offer): number
         for number, pool in enumerate(pools)
@@ -63,7 +63,7 @@ def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:
 
 
 def _priced(inputs: Inputs, supply: Supply, possible: Collection[int]) -> Supply:
-    """The same with its net cost by quarter, of those in which nodes can enter or be let go."""
+    """Return the supply with its net cost by quarter in which nodes can enter or be released."""
     costs = tuple(
         present_cents(_streams(inputs, supply, quarter)) if quarter in possible else None
         for quarter in range(inputs.scenario.horizon.quarters)
@@ -72,7 +72,7 @@ def _priced(inputs: Inputs, supply: Supply, possible: Collection[int]) -> Supply
 
 
 def _lots(offer: SettledOffer) -> Iterator[PriceTier | None]:
-    """The sizes of order that have a price of their own; None where all have the same."""
+    """Return the order sizes that have a price of their own; None if all have the same."""
     if not offer.levels:
         yield None
         return
@@ -85,9 +85,9 @@ def _lots(offer: SettledOffer) -> Iterator[PriceTier | None]:
 def releases_of(
     inputs: Inputs, pools: Sequence[Pool], free: Mapping[tuple[str, str], Counter[str]]
 ) -> Iterator[Supply]:
-    """Supplies of owned nodes that may be let go, named as their fleet entry.
+    """Return supplies of owned nodes that may be released, named as their fleet entry.
 
-    `free` are the nodes of each entry on which nobody is held, by node type and site.
+    `free` are the nodes of each entry that hold no pinned unit, by node type and site.
     """
     horizon = inputs.scenario.horizon
     for number, pool in enumerate(pools):
@@ -108,7 +108,7 @@ def releases_of(
 def spend_limits(
     inputs: Inputs, supplies: Sequence[Supply], jobs: Sequence[SizedJob]
 ) -> tuple[SpendLimit, ...]:
-    """One limit for each budget, less what owned nodes and units on APIs cost in any case."""
+    """Return a limit for each budget, less what owned nodes and units on APIs cost anyway."""
     caps = tuple(inputs.scenario.budget.caps())
     if not caps:
         return ()
@@ -129,7 +129,7 @@ def spend_limits(
 
 
 def _streams(inputs: Inputs, supply: Supply, quarter: int) -> tuple[CostStream, ...]:
-    """What one node costs that enters service in a quarter, or is let go."""
+    """Return the costs of a node that enters service in a quarter, or is released."""
     if supply.releases:
         gone = Released(inputs.scenario.fleet[supply.name], quarter, 1, supply.kind == "sell")
         return released_costs(inputs, gone)
@@ -138,11 +138,11 @@ def _streams(inputs: Inputs, supply: Supply, quarter: int) -> tuple[CostStream, 
 
 
 Stand = tuple[int, "NodeType"]
-"""Pool, and the type of its nodes."""
+"""A pool, and the type of its nodes."""
 
 
 def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
-    """What every site states that nodes may take of it, by site."""
+    """Return what every site states that nodes may take of it, by site."""
     horizon = inputs.scenario.horizon
     return tuple(
         Limit(
@@ -160,7 +160,7 @@ def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
 
 
 def rack_spaces(inputs: Inputs, pools: Sequence[Pool]) -> tuple[RackSpace, ...]:
-    """The racks of every site that states them, by site."""
+    """Return the racks of every site that states them, by site."""
     found = []
     for name, site in sorted(inputs.scenario.sites.items()):
         stands, racks = _stands(inputs, pools, name), site.racks
@@ -175,7 +175,7 @@ def rack_spaces(inputs: Inputs, pools: Sequence[Pool]) -> tuple[RackSpace, ...]:
 
 
 def spare_nodes(inputs: Inputs, node_type: str, site: str) -> int:
-    """Nodes that a pool keeps empty: what its node type asks for or its site, the larger."""
+    """Return the nodes that a pool keeps empty: the larger figure of its node type and site."""
     policy = inputs.scenario.policies.spare_nodes
     by_type = policy if isinstance(policy, int) else policy.get(node_type, 0)
     here = inputs.scenario.sites.get(site)
@@ -183,7 +183,7 @@ def spare_nodes(inputs: Inputs, node_type: str, site: str) -> int:
 
 
 def shared_spares(inputs: Inputs, pools: Sequence[Pool]) -> tuple[SharedSpares, ...]:
-    """Groups of node types that share their spare nodes, by site; those without a pool left out."""
+    """Return groups of node types that share spares, by site; types without a pool are left out."""
     found = []
     for site, stated in sorted(inputs.scenario.sites.items()):
         for name, group in sorted(stated.spare_groups.items()):
@@ -201,7 +201,7 @@ def shared_spares(inputs: Inputs, pools: Sequence[Pool]) -> tuple[SharedSpares, 
 
 
 def growth_reserves(inputs: Inputs) -> tuple[Reserve, ...]:
-    """Shares of the GPUs in service that stay free, by GPU type."""
+    """Return shares of the GPUs in service that stay free, by GPU type."""
     shares = inputs.scenario.policies.growth_reserve
     return tuple(Reserve(gpu_type, Fraction(share)) for gpu_type, share in sorted(shares.items()))
 

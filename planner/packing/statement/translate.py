@@ -1,4 +1,4 @@
-"""From settled inputs and sized jobs to the integer problem, and back to the user's names."""
+"""Translates settled inputs and sized jobs into the integer problem, and back into names."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ from planner.packing.statement.supply import (
 from planner.sizing.candidate import Candidate, SizedJob
 
 Unit = tuple[str, int]
-"""Job name and unit number, from 1."""
+"""The job's name and the unit's number, from 1."""
 
 
 RunningUnits = dict[Unit, "RunningUnit"]
 
 _Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str, tuple[int, ...], bool]
-"""As a demand has them."""
+"""What a demand's units have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Translation:
 
     problem: Problem
     members: tuple[tuple[Unit, ...], ...]
-    """By demand: its units, sorted. A unit that may change its GPU type has a demand for each of
-    its quarters, a *stage*; every other unit has one."""
+    """For each demand, its units, sorted. A unit that may change its GPU type has a demand for
+    each of its quarters, a *stage*; every other unit has one."""
     quarters: tuple[str, ...]
     """Labels such as `2027Q1`."""
 
@@ -72,8 +72,8 @@ def translate(
 ) -> Translation:
     """State a sized portfolio as an integer problem; units that are alike become one demand.
 
-    A unit that may change its GPU type is asked for in each quarter by itself. `running` says what
-    runs today; left out, it is what the scenario says.
+    A unit that may change its GPU type is asked for in each quarter by itself. `running` says
+    what runs today; by default, it is what the scenario says.
     """
     if running is None:
         running = running_units(inputs.scenario)
@@ -102,7 +102,10 @@ def translate(
 
 
 def _pools(inputs: Inputs, running: RunningUnits) -> tuple[Pool, ...]:
-    """Pools by type and site; nodes that some unit may not leave are pools beside the others."""
+    """Return the pools by type and site.
+
+    Nodes that some unit may not leave are pools of their own.
+    """
     scenario, catalog = inputs.scenario, inputs.catalog
     owned = fleet_by_pool(scenario)
     held = _held(running)
@@ -138,12 +141,12 @@ def _pools(inputs: Inputs, running: RunningUnits) -> tuple[Pool, ...]:
 
 
 def _held(running: RunningUnits) -> list[NodePlace]:
-    """Nodes that some unit may not leave."""
+    """Return the nodes that some unit may not leave."""
     return sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
 
 
 def _free(scenario: ResolvedScenario, running: RunningUnits) -> dict[tuple[str, str], Counter[str]]:
-    """By node type and site: how many nodes of each fleet entry no unit is held on."""
+    """Return, by node type and site, how many nodes of each fleet entry hold no pinned unit."""
     free = {
         pool: Counter(name for name, _ in nodes) for pool, nodes in fleet_by_pool(scenario).items()
     }
@@ -158,7 +161,7 @@ def _node(node: NodeType) -> Shape:
 
 
 def _hired(inputs: Inputs) -> Iterator[Pool]:
-    """Nodes that come and go within a quarter, by offer and site."""
+    """Return the nodes for hours or weeks, by offer and site."""
     for offer in inputs.offers:
         if offer.step_hours:
             node = inputs.catalog.nodes[offer.node_type]
@@ -170,14 +173,14 @@ def _hired(inputs: Inputs) -> Iterator[Pool]:
 
 
 def held_name(place: NodePlace) -> str:
-    """Name of the pool of nodes that some unit may not leave: `xe9680-h100/frankfurt/01+02`."""
+    """Name the pool of nodes that some unit may not leave: `xe9680-h100/frankfurt/01+02`."""
     return f"{place.pool}/{'+'.join(f'{number:02}' for number in place.numbers)}"
 
 
 def _retired(
     scenario: ResolvedScenario, nodes: Sequence[tuple[str, FleetEntry]], numbers: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Nodes of these numbers out of service by quarter; empty where none retires in the horizon."""
+    """Return nodes of these numbers out of service by quarter; empty if none retires."""
     first = scenario.horizon.first_quarter
     ends = [
         entry.retires - first
@@ -197,10 +200,10 @@ def _demands(
     running: RunningUnits,
     inputs: Inputs,
 ) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
-    """Group units that are alike, in an order of their own, not the input's.
+    """Group units that are alike, in a canonical order, not the input's.
 
-    Alike: the same choices, active quarters and owner, and the same place today. `owners` are the
-    teams with a quota: their units are counted apart.
+    Alike: the same choices, active quarters and owner, and the same place today. `owners` are
+    the teams with a quota: their units are counted apart.
     """
     in_play = {pool.site for pool in pools}
     shared_mb = {pool.gpu_type: pool.shared_mb for pool in pools}
@@ -251,7 +254,7 @@ def _demands(
 
 
 def _today(scenario: ResolvedScenario, unit: RunningUnit | None) -> tuple[str, str, int]:
-    """What a unit may not leave, the pool that it runs in today, and what a move costs, cents."""
+    """Return what a unit may not leave, the pool that it runs in today, and the cents of a move."""
     if unit is None:
         return "", "", 0
     if unit.pinned:
@@ -275,7 +278,10 @@ def _quotas(scenario: ResolvedScenario) -> tuple[Quota, ...]:
 
 
 def _counted_share(candidate: Candidate, inputs: Inputs, shared_mb: Mapping[str, int]) -> Fraction:
-    """What each of its GPUs counts against a quota; `shared_mb` is what can be shared of a GPU."""
+    """Return what each of its GPUs counts against a quota.
+
+    `shared_mb` is what can be shared of a GPU.
+    """
     if inputs.scenario.policies.quota_of_part == "share":
         if candidate.partition is not None:
             gpu = inputs.catalog.gpus[candidate.gpu_type]
@@ -310,7 +316,7 @@ def _by_way(job: SizedJob) -> list[Candidate]:
 
 
 def _takes(candidate: Candidate, quarter: int) -> int:
-    """What a replica takes of the traffic of its endpoint, in millionths of it, rounded up."""
+    """Return what a replica takes of its endpoint's traffic, in millionths, rounded up."""
     serving = candidate.serving
     if serving is None or not serving.peaks[quarter]:
         return ALL_TRAFFIC
@@ -319,7 +325,7 @@ def _takes(candidate: Candidate, quarter: int) -> int:
 
 
 def _in_quarters(job: SizedJob) -> dict[int, list[int]]:
-    """By number of a unit: the quarters in which it is to be placed."""
+    """Return, by number of a unit, the quarters in which it is to be placed."""
     found: dict[int, list[int]] = defaultdict(list)
     for quarter in range(len(job.units)):
         for number in job.numbers(quarter):
@@ -330,7 +336,7 @@ def _in_quarters(job: SizedJob) -> dict[int, list[int]]:
 def _activity(
     job: SizedJob, in_quarters: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[tuple[int, ...], Sequence[int]]]:
-    """Numbers of units that are active in the same quarters, of a stage or of all."""
+    """Group numbers of units that are active in the same quarters, by stage or overall."""
     if not job.keeps_gpu_type:
         every = ((quarter, job.numbers(quarter)) for quarter in range(len(job.units)))
         yield from (((quarter,), numbers) for quarter, numbers in every if numbers)
@@ -378,7 +384,7 @@ def shareable(pools: Sequence[Pool], inputs: Inputs, jobs: Sequence[SizedJob]) -
 
 
 def divisions_of(gpu: GpuType, profiles: Sequence[str]) -> tuple[Division, ...]:
-    """The ways to partition a GPU into these profiles to which no partition can be added.
+    """Return the ways to partition a GPU into these profiles that have no room for another.
 
     Of those that differ in their places alone, the first is kept, and none of those whose
     partitions another has as well; sorted.
@@ -395,7 +401,7 @@ def divisions_of(gpu: GpuType, profiles: Sequence[str]) -> tuple[Division, ...]:
 
 
 def _placed(gpu: GpuType, profiles: Mapping[str, MigProfile]) -> Iterator[_Slots]:
-    """Every set of partitions side by side within the slices of a GPU, by first slice."""
+    """Yield every set of partitions side by side within a GPU's slices, by first slice."""
 
     def beyond(slots: _Slots, free: int, compute: int) -> Iterator[_Slots]:
         yield slots

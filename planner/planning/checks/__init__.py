@@ -1,1 +1,1 @@
-"""The parts of the independent check; nothing here knows how a plan was found."""
+"""The parts of the independent check. Nothing here knows how a plan was found."""

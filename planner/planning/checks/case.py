@@ -1,4 +1,4 @@
-"""What a check looks at: a plan beside its inputs, indexed once for all checks."""
+"""The case that every check examines: a plan and its inputs, indexed once."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from planner.planning.plan import Node, Occupant, Plan, ShortJob
 from planner.sizing.candidate import Candidate, SizedJob
 
 Unit = tuple[str, int]
-"""Job and unit number."""
+"""The job's name and the unit's number."""
 Piece = tuple[str, int, int]
-"""Job, unit number and replica."""
+"""The job's name, the unit's number and the replica's number."""
 Findings = Generator[str, None, str]
-"""A check yields a sentence for each thing that is wrong, and returns what it confirms."""
+"""A check yields one sentence for each violation and returns what it confirms."""
 Seats = dict[Piece, list[tuple["Node", "Occupant"]]]
 
 
 @dataclass(frozen=True)
 class PlanCase:
-    """Inputs, the sizing made from them again, and the plan in question."""
+    """The plan under test, its inputs, and the jobs sized again from those inputs."""
 
     inputs: Inputs
     asked: tuple[SizedJob, ...]
-    """All jobs, as the scenario asks for them."""
+    """All jobs as the scenario asks for them."""
     plan: Plan
 
     @cached_property
     def short(self) -> dict[str, ShortJob]:
-        """Jobs that the plan says to give way, by name, with their deployments."""
+        """The jobs that give way according to the plan, and their deployments, by name."""
         jobs = self.plan.shortage.jobs if self.plan.shortage else ()
         names = ((name, job) for job in jobs for name in (job.name, job.deployment))
         return {name: job for name, job in names if name is not None}
 
     @cached_property
     def jobs(self) -> tuple[SizedJob, ...]:
-        """All jobs as they must be placed: without units that the plan says are short."""
+        """All jobs as they must be placed: without the units that give way."""
         return tuple(self._due(job) for job in self.asked)
 
     @cached_property
     def on_apis(self) -> dict[str, tuple[tuple[str, tuple[int, ...]], ...]]:
-        """By job: APIs, each with the units in each quarter that the plan says to be there."""
+        """For each job, the APIs that serve it, with the number of units in each quarter."""
         return {job.name: job.on_apis for job in self.plan.jobs if job.on_apis}
 
     def _due(self, job: SizedJob) -> SizedJob:
@@ -68,11 +68,11 @@ class PlanCase:
         return placed.model_copy(update={"units": units}) if on_apis else placed
 
     def arriving(self, job: SizedJob) -> tuple[int, ...]:
-        """By quarter: how many times the traffic of a load arrives at its units on GPUs."""
+        """Return how many times the job's traffic arrives at its units on GPUs, by quarter."""
         return tuple(min(one, 1) if job.shares_traffic else one for one in job.units)
 
     def asked_of(self, job: SizedJob) -> SizedJob:
-        """A job as it is kept, on GPUs or on APIs: without units that the plan says are short."""
+        """Return the job as it is kept, on GPUs or on APIs: without units that are short."""
         if job.name not in self.short:
             return job
         due = enumerate(self.due(job))
@@ -80,7 +80,7 @@ class PlanCase:
         return job.model_copy(update={"units": units})
 
     def due(self, job: SizedJob) -> tuple[int, ...]:
-        """Units of a job by quarter: of what is dropped none, of what is delayed later."""
+        """Return the units due by quarter: none of a dropped job, later of a delayed one."""
         short = self.short.get(job.name)
         if short is None:
             return job.units
@@ -88,20 +88,20 @@ class PlanCase:
         return ((0,) * delay + job.units)[: len(job.units)]
 
     def units_short(self, job: str, quarter: int) -> int:
-        """Units of a job that the plan says are short in a quarter."""
+        """Return how many units of the job are short in a quarter, according to the plan."""
         short = self.short.get(job)
         mine = short.short if short is not None and short.name == job else ()
         return mine[quarter] if quarter < len(mine) else 0
 
     @cached_property
     def quarters(self) -> tuple[Quarter, ...]:
-        """The horizon of the inputs."""
+        """The quarters of the horizon."""
         horizon = self.inputs.scenario.horizon
         return tuple(horizon.first_quarter + step for step in range(horizon.quarters))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The same as labels."""
+        """The quarters of the horizon as labels, such as `2027Q1`."""
         return tuple(str(quarter) for quarter in self.quarters)
 
     @cached_property
@@ -111,7 +111,7 @@ class PlanCase:
         return horizon.as_of or horizon.first_quarter.start
 
     def order_day(self, latest: date) -> date:
-        """The last day until then that is no weekend or holiday; none before the plan."""
+        """Return the last working day up to `latest`, but no day before the plan's own."""
         off = self.inputs.scenario.horizon.holidays
         days = (latest - timedelta(days=back) for back in naturals())
         working = next(day for day in days if day.weekday() not in (5, 6) and day not in off)
@@ -119,7 +119,7 @@ class PlanCase:
 
     @cached_property
     def discount(self) -> Fraction:
-        """What a dollar of the next quarter is worth in this one, to 50 digits."""
+        """The present value of one dollar that is paid a quarter later, to 50 digits."""
         with localcontext() as context:
             context.prec = 50
             rate = self.inputs.settings.discount_rate_per_year.value
@@ -127,27 +127,30 @@ class PlanCase:
 
     @cached_property
     def quarter_hours(self) -> Fraction:
-        """Hours of a quarter."""
+        """The hours of a quarter."""
         return Fraction(self.inputs.settings.hours_per_quarter.value)
 
     @cached_property
     def nodes(self) -> dict[str, Node]:
-        """By id."""
+        """The plan's nodes by id."""
         return {node.id: node for node in self.plan.nodes}
 
     @cached_property
     def offers(self) -> dict[str, SettledOffer]:
-        """By name."""
+        """The offers by name."""
         return {offer.name: offer for offer in self.inputs.offers}
 
     @cached_property
     def sized(self) -> dict[str, SizedJob]:
-        """By name."""
+        """The sized jobs by name."""
         return {job.name: job for job in self.jobs}
 
     @cached_property
     def seats(self) -> tuple[Seats, ...]:
-        """By quarter: where each replica sits; nodes that do not exist have their own check."""
+        """For each quarter, the places of each replica.
+
+        Unknown nodes are left out; another check reports them.
+        """
         found = []
         for uses in self.plan.placements:
             seats: Seats = defaultdict(list)
@@ -161,25 +164,28 @@ class PlanCase:
 
     @cached_property
     def held(self) -> tuple[dict[str, tuple[Occupant, ...]], ...]:
-        """By quarter: who holds each node that is in use, by its id."""
+        """For each quarter, the occupants of each node in use, by node id."""
         return tuple({use.node: use.occupants for use in uses} for uses in self.plan.placements)
 
     @cached_property
     def serving(self) -> tuple[tuple[Node, ...], ...]:
-        """By quarter: nodes in service; those that come and go within it are left out."""
+        """For each quarter, the nodes in service, without those that exist for a part of it."""
         nodes = [node for node in self.plan.nodes if node.hours is None]
         return tuple(
             tuple(node for node in nodes if label in node.in_service) for label in self.labels
         )
 
     def pieces(self) -> Iterator[tuple[int, str, Piece, list[tuple[Node, Occupant]]]]:
-        """Quarter from 0, its label, a piece and where it sits then."""
+        """Yield the quarter's index from 0, its label, a piece, and the places of that piece."""
         for quarter, (label, seats) in enumerate(zip(self.labels, self.seats, strict=True)):
             for piece, places in seats.items():
                 yield quarter, label, piece, places
 
     def uses(self) -> Iterator[tuple[str, Node, tuple[Occupant, ...]]]:
-        """Quarter, node and who holds it; nodes that do not exist have their own check."""
+        """Yield the quarter's label, a node and its occupants.
+
+        Unknown nodes are left out; another check reports them.
+        """
         for label, uses in zip(self.labels, self.plan.placements, strict=True):
             for use in uses:
                 if use.node in self.nodes:
@@ -187,7 +193,7 @@ class PlanCase:
 
     @cached_property
     def _candidates(self) -> dict[str, dict[str, Candidate]]:
-        """By sizing, then by way."""
+        """The candidates by sizing id, then by way."""
         sizings = {job.sizing.id: job.sizing for job in self.jobs}
         return {
             key: {candidate.way: candidate for candidate in sizing.candidates}
@@ -195,13 +201,13 @@ class PlanCase:
         }
 
     def candidate(self, job: str, node: Node, occupant: Occupant) -> Candidate | None:
-        """How a unit of a job runs where it sits; None if it may not run there in this way."""
+        """Return how a job's unit runs where it sits; None if it may not run there in this way."""
         sized = self.sized.get(job)
         found = self._candidates[sized.sizing.id].get(occupant.way) if sized else None
         return found if found and found.gpu_type == node.gpu_type else None
 
     def spare(self, node_type: str, site: str) -> int:
-        """Nodes to keep empty in a pool that runs something, by its node type and its site."""
+        """Return how many nodes must stay empty in a pool that is in use."""
         spare = self.inputs.scenario.policies.spare_nodes
         asked = [spare if isinstance(spare, int) else spare.get(node_type, 0)]
         if site in self.inputs.scenario.sites:
@@ -210,21 +216,21 @@ class PlanCase:
         return max(asked)
 
     def shares_spares(self, node_type: str, site: str) -> bool:
-        """Whether others may stand in for the nodes of a pool."""
+        """Return whether nodes of another type may stand in for the nodes of this pool."""
         stated = self.inputs.scenario.sites.get(site)
         groups = stated.spare_groups.values() if stated else ()
         return any(node_type in group.node_types for group in groups)
 
     @cached_property
     def ways_of(self) -> dict[Unit, set[tuple[str, str]]]:
-        """GPU types that a unit sits on, and the ways in which it runs, over all quarters."""
+        """For each unit, the GPU types and the ways in which it runs, over all quarters."""
         found: dict[Unit, set[tuple[str, str]]] = defaultdict(set)
         for _, _, (job, unit, _), places in self.pieces():
             found[job, unit].update((node.gpu_type, one.way) for node, one in places)
         return found
 
     def price_usd(self, offer: SettledOffer, quarter: int) -> Decimal:
-        """Of each node that enters service in a quarter, by how many do."""
+        """Return the price of each node that enters service in a quarter, given how many do."""
         nodes = self.entering[offer.name, quarter] if offer.levels else 0
         reached = [level for level in offer.levels if nodes >= level.from_nodes]
         level = max(reached, key=lambda level: level.from_nodes, default=offer)
@@ -232,7 +238,7 @@ class PlanCase:
 
     @cached_property
     def entering(self) -> Counter[tuple[str, int]]:
-        """Nodes of each order, at all sites, by offer and quarter (from 0)."""
+        """The nodes of each order at all sites together, by offer and quarter from 0."""
         found: Counter[tuple[str, int]] = Counter()
         for (offer, _, label), nodes in self.entering_at_sites.items():
             found[offer, self.labels.index(label)] += nodes
@@ -240,9 +246,10 @@ class PlanCase:
 
     @cached_property
     def entering_at_sites(self) -> Counter[tuple[str, str, str]]:
-        """Nodes by offer, site and quarter: rented each time, others when they enter.
+        """The nodes that enter service, by offer, site and quarter label.
 
-        Of those that come and go within a quarter, the hours or terms that are paid.
+        Rented nodes count in every quarter, others when they enter. Nodes that exist for a part
+        of a quarter count by the hours or terms that are paid.
         """
         found: Counter[tuple[str, str, str]] = Counter()
         for node in self.plan.nodes:
@@ -254,9 +261,9 @@ class PlanCase:
 
 
 def in_force(stated: object, label: str) -> object:
-    """What is stated for a quarter: a figure by quarter holds until the next; None before any.
+    """Return the value that applies in a quarter: a value by quarter holds until the next one.
 
-    Labels sort as the quarters do.
+    None before the first value. Labels sort as the quarters do.
     """
     if not isinstance(stated, dict):
         return stated
@@ -265,19 +272,19 @@ def in_force(stated: object, label: str) -> object:
 
 
 def at_once(occupant: Occupant) -> Fraction:
-    """GPUs that it holds while it does; a part of one by its share of the memory."""
+    """Return the GPUs that an occupant holds; a part of a GPU counts by its share of the memory."""
     part, gpus = occupant.part, len(occupant.gpus)
     return Fraction(gpus * part.taken, part.of) if part else Fraction(gpus)
 
 
 def gpu_hours(occupant: Occupant, of_quarter: Fraction) -> Fraction:
-    """The same times the hours for which it does; a quarter has so many."""
+    """Return the GPU-hours that an occupant holds, given the hours of a quarter."""
     start, end = occupant.hours or (0, of_quarter)
     return at_once(occupant) * (end - start)
 
 
 def node_hours(node: Node, of_quarter: Fraction) -> Fraction:
-    """GPU-hours that a node offers in a quarter in service."""
+    """Return the GPU-hours that a node offers in a quarter in service."""
     start, end = node.hours or (0, of_quarter)
     return node.gpus * Fraction(end - start)
 
@@ -285,7 +292,7 @@ def node_hours(node: Node, of_quarter: Fraction) -> Fraction:
 def most_at_once(
     held: Iterable[tuple[Occupant | Node, int | Fraction]],
 ) -> tuple[int | Fraction, int]:
-    """The most that is held together at any hour, and the first such hour."""
+    """Return the largest amount that is held together at any hour, and the first such hour."""
     known = [(one.hours, amount) for one, amount in held]
     always = sum((amount for hours, amount in known if hours is None), Fraction(0))
     runs = [(hours, amount) for hours, amount in known if hours is not None]
@@ -303,7 +310,7 @@ def most_at_once(
 
 
 def differences(what: str, found: object, expected: object) -> Iterator[str]:
-    """One violation if a figure of the plan is not what the inputs give."""
+    """Yield a violation if a figure of the plan differs from what the inputs give."""
     if found != expected:
         yield f"{what} is {found}, the inputs give {expected}"
 
@@ -311,7 +318,7 @@ def differences(what: str, found: object, expected: object) -> Iterator[str]:
 def each_difference(
     what: str, found: Frozen | Mapping[str, object], expected: Mapping[str, object], after: str = ""
 ) -> Iterator[str]:
-    """The same, figure by figure, of a mapping or of some fields of a record of the plan."""
+    """Yield a violation for each entry of a mapping, or field of a record, that differs."""
     known = (
         {name: getattr(found, name) for name in expected} if isinstance(found, Frozen) else found
     )

@@ -1,4 +1,4 @@
-"""Checks which units are due: those of jobs that give way, and those on APIs with their cost."""
+"""Checks which units are due, which jobs give way, and which units run on APIs at what cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.planning.plan import Shortage, ShortJob
 
 
 def _listed(case: PlanCase, shortage: Shortage) -> Iterator[str]:
-    """Each is a job of the scenario, once, and gives way no further than it may."""
+    """Check that each job that gives way exists, is listed once, and may give way so far."""
     stated = case.inputs.scenario.jobs
     if case.inputs.scenario.policies.shortage != "drop":
         yield "jobs give way, though policies.shortage refuses that"
@@ -54,7 +54,7 @@ def _allowed(case: PlanCase, job: ShortJob) -> Iterator[str]:
 
 
 def _units_allowed(case: PlanCase, job: ShortJob) -> Iterator[str]:
-    """No more units are short in a quarter than may be, and than there are."""
+    """Check that no more units are short in a quarter than may be, or than there are."""
     if not job.short:
         return
     may = case.inputs.scenario.jobs[job.name].droppable
@@ -109,11 +109,11 @@ def _rights(case: PlanCase) -> Findings:
 
 
 Cents = tuple[int, int]
-"""Not discounted, and in present value."""
+"""Cents as paid, and cents in present value."""
 
 
 def _on_apis(case: PlanCase) -> Findings:
-    """Whether each may be there, in units and quarters in which its job is kept."""
+    """Check that each job may use its APIs, and only for units and quarters in which it is kept."""
     asked = {job.name: case.asked_of(job).units for job in case.asked}
     stated, apis = case.inputs.scenario.jobs, case.inputs.scenario.apis
     for name, there in case.on_apis.items():
@@ -143,7 +143,7 @@ def _in_time(case: PlanCase, name: str, api: str, units: tuple[int, ...]) -> Ite
 
 
 def _rates(case: PlanCase) -> Findings:
-    """Whether each API is asked no more often than its limit."""
+    """Check that no API receives more requests per second than its limit."""
     scenario = case.inputs.scenario
     taken: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
     for name, there in case.on_apis.items():
@@ -160,7 +160,7 @@ def _rates(case: PlanCase) -> Findings:
 
 
 def tokens_of(case: PlanCase, job: str, quarter: int) -> tuple[Fraction, Fraction, Fraction]:
-    """Tokens of one unit in a quarter at mean traffic: new and cached prompts, and answers."""
+    """Return one unit's tokens in a quarter at mean traffic: new and cached prompt, answer."""
     stated = case.inputs.scenario.jobs[job]
     load = stated.load
     if load is None:
@@ -172,7 +172,7 @@ def tokens_of(case: PlanCase, job: str, quarter: int) -> tuple[Fraction, Fractio
 
 
 def token_cents(case: PlanCase, job: str, api: str, quarter: int) -> Cents:
-    """What one unit pays for its tokens in a quarter, each rounded once, half to even."""
+    """Return what one unit pays for its tokens in a quarter, each figure rounded half to even."""
     prices = case.inputs.scenario.apis[api]
     fresh, cached, answers = tokens_of(case, job, quarter)
     price = Fraction(prices.usd_per_million_input_tokens)
@@ -240,6 +240,6 @@ def _comparisons(case: PlanCase) -> Iterator[dict[str, object]]:
 
 
 FIRST = (_rights, _on_apis)
-"""What all others rely on: which units are due when, and which of them are placed."""
+"""Checks that all others rely on: which units are due in which quarter, and which are placed."""
 
 CHECKS = (_rates, _figures)

@@ -1,4 +1,4 @@
-"""Checks the figures that a plan counts from its placements: use, moves, storage, reserve."""
+"""Checks the figures that a plan derives from its placements: use, moves, storage, reserve."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _moves(case: PlanCase) -> Findings:
 
 
 def _is_run(places: list[tuple[Node, Occupant]]) -> bool:
-    """Whether it holds its nodes for some hours alone: the next one is another run, no move."""
+    """Return whether an occupant is a run of some hours, whose next run may sit elsewhere."""
     return places[0][1].hours is not None
 
 

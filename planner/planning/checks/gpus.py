@@ -1,4 +1,4 @@
-"""Checks that no GPU or host is overbooked at any hour, and that runs and parts are allowed."""
+"""Checks that no GPU or host is overbooked at any hour, and that runs and GPU parts are allowed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _bounds(case: PlanCase) -> Findings:
 
 
 def _gpus(case: PlanCase) -> Findings:
-    """Holders of a GPU at one hour: one alone, or partitions apart, or memory within bounds."""
+    """Check that a GPU has one holder at a time, disjoint partitions, or shares that fit."""
     for label, node, occupants in case.uses():
         told: set[int] = set()
         for hour, here in _turns(occupants):
@@ -61,7 +61,10 @@ def _when(label: str, hour: int | None) -> str:
 
 
 def _turns(occupants: Sequence[Occupant]) -> Iterator[tuple[int | None, list[Occupant]]]:
-    """Who holds anything whenever somebody begins: what is held together at all is held then."""
+    """Yield who is present whenever someone begins.
+
+    Every set that is held together occurs at such a moment.
+    """
     runs = sorted((one for one in occupants if one.hours), key=lambda one: one.hours or (0, 0))
     always = [one for one in occupants if not one.hours]
     if not runs:
@@ -101,7 +104,7 @@ def _faults(gpu: str, holders: Sequence[Occupant]) -> Iterator[str]:
 
 
 def _parts(case: PlanCase) -> Findings:
-    """Each partition is one that the catalog lists, at a place where the driver allows it."""
+    """Check that each partition is in the catalog and starts where the driver allows it."""
     for label, node, occupants in case.uses():
         profiles = case.inputs.catalog.gpus[node.gpu_type].mig_profiles
         for one in occupants:
@@ -141,7 +144,7 @@ def _hosts(case: PlanCase) -> Findings:
 
 
 def _seated(case: PlanCase) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Occupant]]]]:
-    """Each piece: its quarter, what to call it there, its job, and its nodes."""
+    """Yield each piece: its quarter, its name for messages, its job, and its nodes."""
     for quarter, label, (job, unit, replica), places in case.pieces():
         kind = "replica" if places[0][1].hours is None else "run"
         which = f"unit {unit}" if replica == 1 else f"{kind} {replica} of unit {unit}"
@@ -170,7 +173,7 @@ def _runs(case: PlanCase) -> Findings:
 
 
 def _window(run: Run | None) -> tuple[int, int]:
-    """From when to when a run may be, in hours of its quarter."""
+    """Return the hours of the quarter, start and end, in which a run may take place."""
     if run is None:
         return 0, RUN_HOURS
     hours = []
@@ -185,7 +188,7 @@ def _window(run: Run | None) -> tuple[int, int]:
 def _timed(
     quarter: Quarter, needed: int | None, held: tuple[int, int] | None, window: tuple[int, int]
 ) -> Iterator[str]:
-    """What is wrong with the hours of a run."""
+    """Yield what is wrong with the hours of a run."""
     if needed is None:
         if held is not None:
             yield f"holds its GPUs for {held[1] - held[0]:,} h, it needs them all quarter"
@@ -216,7 +219,7 @@ def _parts_as_sized(case: PlanCase) -> Findings:
 
 
 def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
-    """The partition or the memory of its sizing, and whole GPUs where that has neither."""
+    """Check that a piece holds the partition or memory of its sizing, or whole GPUs."""
     part = one.part
     if part is None:
         if candidate.partition or candidate.shared_mb:

@@ -1,4 +1,4 @@
-"""Checks costs, budgets and break-evens, worked out again in exact fractions."""
+"""Checks costs, budgets and break-evens by recomputing them in exact fractions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from planner.planning.checks.moves import moves_cents
 from planner.planning.plan import Node, Origin
 
 Flow = tuple[str, int, int, Fraction]
-"""Kind of cost, quarter it is booked in, quarters of discount, US dollars."""
+"""The kind of cost, the quarter it is booked in, the quarters of discount, and US dollars."""
 Amounts = dict[str, list[int]]
-"""By kind of cost: cents by quarter, and last in present value."""
+"""For each kind of cost, the cents of each quarter, followed by the present value."""
 
 
 def expected_costs(case: PlanCase) -> Amounts:
-    """Every kind of cost that occurs, from the nodes in service and from what moves.
+    """Compute every kind of cost from the nodes in service and from the moves.
 
-    Each node's amounts are rounded to cents by quarter, and its present value once, half to even.
+    The amounts of a node are rounded to cents by quarter, and its present value once, half to
+    even.
     """
     totals = _nothing(case)
     known: dict[tuple[object, ...], Amounts] = {}
@@ -49,7 +50,10 @@ def _nothing(case: PlanCase) -> Amounts:
 
 
 def costs_of_tokens(case: PlanCase) -> Iterator[tuple[str, int, tuple[int, int]]]:
-    """Job, quarter from 0, and the cents that its units on an API pay, also in present value."""
+    """Yield the job, the quarter from 0, and what its units on an API pay.
+
+    As paid, and in present value.
+    """
     for job, there in case.on_apis.items():
         for api, units in there:
             for quarter, count in enumerate(units):
@@ -59,12 +63,11 @@ def costs_of_tokens(case: PlanCase) -> Iterator[tuple[str, int, tuple[int, int]]
 
 
 def node_costs(case: PlanCase, node: Node) -> Amounts:
-    """Every kind of cost of one node, rounded.
+    """Return every kind of cost of one node, rounded.
 
-    A rent is for one quarter, so that each quarter's present value is rounded by itself.
-
-    So is what is paid by the hour or by the week: hour by hour, term by term. And what an owned
-    node costs that might be sold or switched off: quarter by quarter.
+    A rent covers one quarter, so the present value of each quarter is rounded by itself. The
+    same holds for what is paid by the hour or the week (for each hour or term), and for owned
+    nodes that may be sold or switched off (for each quarter).
     """
     flows = list(_flows(case, node))
     entry = case.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
@@ -86,12 +89,12 @@ def node_costs(case: PlanCase, node: Node) -> Amounts:
 
 
 def present_cents(costs: Amounts) -> int:
-    """All kinds of cost together, in present value."""
+    """Return the present value of all kinds of cost together."""
     return sum(amounts[-1] for amounts in costs.values())
 
 
 def _flows(case: PlanCase, node: Node) -> Iterator[Flow]:
-    """What a node costs, and when."""
+    """Yield the payments for a node."""
     served = [case.labels.index(label) for label in node.in_service]
     if node.origin == "buy":
         yield from _purchase_flows(case, case.offers[node.entry], served[0])
@@ -125,7 +128,7 @@ def _flows(case: PlanCase, node: Node) -> Iterator[Flow]:
 def _contract_flows(
     case: PlanCase, node: Node, served: list[int], off: list[int]
 ) -> Iterator[Flow]:
-    """The support of an owned node, and its sale with what is given up by that."""
+    """Yield the support of an owned node, and its sale with the value given up by selling it."""
     entry = case.inputs.scenario.fleet[node.entry]
     if entry.support_usd_per_year is not None:
         for quarter in [*served, *(off if entry.support_while_off == "charged" else ())]:
@@ -140,9 +143,9 @@ def _contract_flows(
 
 
 def sale_usd(case: PlanCase, name: str, label: str, *, whenever: bool = False) -> Fraction | None:
-    """What one node of a fleet entry brings in a quarter; None where it may not be sold then.
+    """Return what a node of a fleet entry brings in a quarter; None if it may not be sold then.
 
-    `whenever` asks for its worth, whether it may be sold then or not.
+    With `whenever`, return its worth whether it may be sold then or not.
     """
     sale = case.inputs.scenario.fleet[name].sale
     if sale is None:
@@ -160,7 +163,7 @@ def sale_usd(case: PlanCase, name: str, label: str, *, whenever: bool = False) -
 
 
 def released_cents(case: PlanCase, name: str, label: str, *, sold: bool) -> dict[str, int]:
-    """What one node of a fleet entry brings, saves and gives up that is let go in a quarter."""
+    """Return what a released node of a fleet entry brings, saves and gives up."""
     entry, at = case.inputs.scenario.fleet[name], case.labels.index(label)
     there = tuple(
         str(quarter) for quarter in case.quarters if not entry.retires or quarter < entry.retires
@@ -193,7 +196,7 @@ _OF_A_SALE = ("sale", "residual value given up")
 def _compared(
     origin: Origin, entry: str, node_type: str, site: str, labels: tuple[str, ...]
 ) -> Node:
-    """A node that is in no plan, to work out what one like it costs."""
+    """Build a node that is in no plan, to compute the cost of one like it."""
     return Node(
         id="compared",
         node_type=node_type,
@@ -224,7 +227,7 @@ def _purchase_flows(case: PlanCase, offer: SettledOffer, first: int) -> Iterator
 
 
 def _housing(case: PlanCase, node_type: str) -> Iterator[tuple[str, Fraction]]:
-    """What a node on the buyer's own floor costs in a quarter."""
+    """Yield the cost of keeping a node on the buyer's own floor for a quarter."""
     node, settings = case.inputs.catalog.nodes[node_type], case.inputs.settings
     kwh = Fraction(node.mean_power_kw.value if node.mean_power_kw else 0) * case.quarter_hours
     yield "energy", kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
@@ -234,7 +237,10 @@ def _housing(case: PlanCase, node_type: str) -> Iterator[tuple[str, Fraction]]:
 
 
 def _licence_usd(case: PlanCase, node: Node) -> Fraction:
-    """For all GPUs of a node in a quarter; nothing where something shows that it is paid."""
+    """Return the licence cost of all GPUs of a node for a quarter.
+
+    0 if it is shown to be included.
+    """
     scenario = case.inputs.scenario
     entry = (scenario.fleet if node.origin == "owned" else scenario.offers).get(node.entry)
     stated = scenario.finance.licence_usd_per_gpu_year
@@ -336,7 +342,7 @@ def _break_evens(case: PlanCase) -> Findings:
 
 
 def _comparisons(case: PlanCase) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
-    """Offer to buy, cheapest rent of its node type, quarter of entry, nodes of the order."""
+    """Yield the purchase offer, its cheapest rent, the entry quarter and the order's nodes."""
     entering = case.entering
     for offer in case.inputs.offers:
         rents = [
@@ -353,7 +359,7 @@ def _comparisons(case: PlanCase) -> Iterator[tuple[SettledOffer, SettledOffer, i
 
 
 def _first(case: PlanCase, offer: SettledOffer) -> list[tuple[int, int]]:
-    """One node as soon as the offer allows; nothing where it never does."""
+    """Yield the earliest entry of a single node; nothing if the offer allows none."""
     for entry, quarter in enumerate(case.quarters):
         latest = quarter.start - timedelta(weeks=offer.lead_time_weeks)
         late = offer.end_of_sale is not None and case.order_day(latest) > offer.end_of_sale

@@ -1,4 +1,4 @@
-"""Checks units that run today: pinned ones stay, and moves are listed and priced."""
+"""Checks the units that run today: pinned ones stay, and moves are listed and priced."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ class _Today(NamedTuple):
     """Where a unit runs before the first quarter."""
 
     pool: str
-    """`xe9680-h100/frankfurt`."""
+    """The pool, such as `xe9680-h100/frankfurt`."""
     nodes: frozenset[str]
-    """Ids; empty where only the pool is known."""
+    """The node ids; empty if only the pool is known."""
     pinned: bool
 
 
 def running_today(case: PlanCase) -> dict[Unit, _Today]:
-    """The entries of a job are its units 1, 2, … in the order in which they are listed."""
+    """Return where each unit runs today.
+
+    The entries of a job are its units 1, 2, … in the order in which they are listed.
+    """
     ids = {plain(node.id): node for node in case.plan.nodes if node.origin == "owned"}
     found: dict[Unit, _Today] = {}
     last: dict[str, int] = {}
@@ -44,7 +47,7 @@ def _pool(node: Node) -> str:
 
 
 def _places(case: PlanCase, quarter: int, unit: Unit) -> Iterator[list[Node]]:
-    """Nodes of each of its runs, or of itself."""
+    """Return the nodes of each run of a unit, or of the unit itself."""
     for replica in count(1):
         places = case.seats[quarter].get((*unit, replica))
         if not places:
@@ -73,17 +76,18 @@ def _listed(ids: set[str] | frozenset[str]) -> str:
 
 
 def _cents(case: PlanCase, job: str) -> int:
-    """What one unit of a job costs that leaves its pool."""
+    """Return the cost of moving one unit of the job out of its pool."""
     stated = case.inputs.scenario.jobs[job].move_cost_usd
     usd = case.inputs.scenario.policies.move_cost_usd if stated is None else stated
     return int(((usd or Decimal(0)) * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
 
 
 def _first_quarter(case: PlanCase) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
-    """Each unit that runs today: from where, its nodes in the first quarter, if it leaves its pool.
+    """Yield each unit that runs today, its nodes, and whether it leaves its pool.
 
-    Without those that stop, as their job gives way. Of one that runs several times in
-    it, those of its first run; jobs that run today have no replicas within a unit.
+    Given are its origin and its nodes in the first quarter. Units that stop because their job
+    gives way are left out. A unit that runs several times counts by its first run; jobs that run
+    today have no replicas within a unit.
     """
     for unit, today in running_today(case).items():
         nodes = [node for node, _ in case.seats[0].get((*unit, 1), ())]
@@ -94,7 +98,7 @@ def _first_quarter(case: PlanCase) -> Iterator[tuple[Unit, _Today, set[str], boo
 
 
 def moves_cents(case: PlanCase) -> dict[str, int]:
-    """By job: what its moves cost in the first quarter."""
+    """Return the cost of each job's moves in the first quarter."""
     found: dict[str, int] = {}
     for (job, _), _, _, leaves in _first_quarter(case):
         if leaves:

@@ -1,4 +1,4 @@
-"""Checks that every node is owned as in the fleet, or acquired through an offer in time."""
+"""Checks that every node is owned as the fleet says, or acquired through an offer in time."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _owned(case: PlanCase) -> Findings:
 
 
 def _let_go(case: PlanCase) -> Iterator[str]:
-    """Owned nodes are sold and switched off where, when and as often as the scenario allows."""
+    """Check that owned nodes are sold or switched off only where, when and as often as allowed."""
     pinned = set[str]()
     for one in case.inputs.scenario.running:
         if one.pinned or case.inputs.scenario.jobs[one.job].pinned:
@@ -117,7 +117,7 @@ def _let_go(case: PlanCase) -> Iterator[str]:
 
 
 def _releases(case: PlanCase) -> Iterator[str]:
-    """The lines that tell what is let go, from the nodes alone."""
+    """Check the list of released nodes against the nodes themselves."""
     expected: dict[tuple[str, str, str], int] = Counter(
         (label, action, node.entry)
         for node in case.plan.nodes
@@ -174,7 +174,7 @@ def _acquired(case: PlanCase) -> Findings:
 
 
 def _hours(node: Node, offer: SettledOffer) -> Iterator[str]:
-    """By the hour and by the week, a node is there for some hours of one quarter, and paid."""
+    """Check that nodes by the hour or week exist within one quarter and are paid accordingly."""
     step = offer.step_hours
     if step is None or node.hours is None:
         if (step is None) != (node.hours is None) or node.steps != 1:
@@ -253,7 +253,7 @@ def _acquisitions(case: PlanCase) -> Findings:
 
 
 def _entering(case: PlanCase) -> Iterator[str]:
-    """What is listed is what enters service."""
+    """Check that the listed acquisitions are the nodes that enter service."""
     listed: Counter[tuple[str, str, str]] = Counter()
     for line in case.plan.acquisitions:
         listed[line.offer, line.site, line.quarter] += line.count
@@ -287,6 +287,6 @@ def _line(case: PlanCase, line: Acquisition, offer: SettledOffer, quarter: int) 
 
 
 FIRST = (_horizon, _figures)
-"""What the others rely on."""
+"""Checks that the others rely on."""
 
 CHECKS = (_owned, _acquired, _while_there, _maxima, _acquisitions)

@@ -1,4 +1,4 @@
-"""Checks that every unit sits once, on what it needs, and that nothing is held twice."""
+"""Checks that every unit is placed once, on what it needs, and that nothing is held twice."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from planner.planning.plan import Node, Occupant
 from planner.sizing.candidate import Candidate
 
 _ROUNDED = 1e-9
-"""Share of a rate that is lost where it is stored as a float."""
+"""The share of a rate that may be lost because it is stored as a float."""
 _SHARED = 1e-6
-"""Share of an endpoint's traffic by which what a replica takes is rounded up, where GPU types share
-it."""
+"""The share by which a replica's traffic is rounded up if GPU types share an endpoint."""
 
 
 def _jobs(case: PlanCase) -> Findings:
@@ -73,7 +72,7 @@ def _told(piece: Piece) -> str:
 
 
 def _replicas(case: PlanCase) -> Findings:
-    """As many on each GPU type as the load of the job takes there, and all runs of the quarter."""
+    """Check the number of replicas or runs: what the job's load or its runs per quarter require."""
     for quarter, seats in enumerate(case.seats):
         label = case.labels[quarter]
         found: dict[tuple[str, int], list[int]] = {}
@@ -92,7 +91,7 @@ def _replicas(case: PlanCase) -> Findings:
 
 
 def _traffic(case: PlanCase) -> Findings:
-    """What arrives at each endpoint, as its load says, against all that is there to take it."""
+    """Check that the replicas of each endpoint can take the traffic that its load states."""
     horizon, loaded = case.inputs.scenario.horizon, 0
     for name, job in sorted(case.inputs.scenario.jobs.items()):
         load = job.load
@@ -143,7 +142,7 @@ def _needs(case: PlanCase) -> Findings:
 def _amounts(
     what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
 ) -> Iterator[str]:
-    """Exactly the GPUs, cores and host memory of the candidate."""
+    """Check that a piece holds exactly the GPUs, cores and host memory of its candidate."""
     occupants = [occupant for _, occupant in places]
     found = (
         sum(len(occupant.gpus) for occupant in occupants),
@@ -159,7 +158,7 @@ def _amounts(
 def _together(
     case: PlanCase, what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
 ) -> Iterator[str]:
-    """Within one node, unless it takes whole nodes of one pool that has a fabric."""
+    """Check that a piece stays within one node, or takes whole nodes of one pool with a fabric."""
     if len(places) == 1:
         return
     nodes = [node for node, _ in places]

@@ -1,4 +1,4 @@
-"""Checks limits, racks, cooling and spare nodes of sites, and where jobs may run."""
+"""Checks the limits, racks, cooling and spare nodes of sites, and where jobs may run."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from planner.sizing.candidate import Candidate
 
 
 class Limited(NamedTuple):
-    """What the nodes of a site take together, and may take so much of."""
+    """A resource of a site that its nodes share, and that the site limits."""
 
     need: str
-    """In the plan."""
+    """The name of the need in the plan."""
     key: str
-    """Of the site."""
+    """The key of the site that states the limit."""
     figure: str
-    """Of a node type."""
+    """The field of the node type that states what a node takes."""
     per: int
-    """Of what the plan counts, in one of the key and the figure."""
+    """How many units of the plan make one unit of the key and the field."""
     what: str
-    """In the user's words."""
+    """The resource in the user's words."""
     unit: str
-    """Of the key and the figure."""
+    """The unit of the key and the field."""
     drawn: bool = False
-    """Whether a node that is switched off takes none."""
+    """Whether a node that is switched off takes none of it."""
 
 
 _POWER = Limited("power_w", "power_kw", "max_power_kw", 1000, "power", "kW", drawn=True)
@@ -50,22 +50,28 @@ LIMITED = (
     _HEIGHT,
     Limited("network_ports", "network_ports", "network_ports", 1, "network ports", "ports"),
 )
-"""Stated here once more, so that what the planner forgets is found."""
+"""Stated again here on purpose, so that the check finds a limit that the planner forgets."""
 
 
 def _each_takes(node: NodeType, figure: str, per: int) -> int | None:
-    """A figure of the catalog in whole units, rounded up; None where it has none."""
+    """Return what a node takes in whole units of the plan, rounded up.
+
+    None if the catalog has no figure.
+    """
     stated = getattr(node, figure)
     return None if stated is None else ceil(Fraction(str(stated.value)) * per)
 
 
 def _here(case: PlanCase, site: str) -> list[Node]:
-    """Those that come and go within a quarter stand at their provider's."""
+    """Return the nodes that stand at a site.
+
+    Nodes by the hour or week stand at their provider's.
+    """
     return [node for node in case.plan.nodes if node.site == site and node.hours is None]
 
 
 def _taking(nodes: Sequence[Node], label: str, limited: Limited) -> list[Node]:
-    """Those in service, and where what is taken is no draw, those that are switched off too."""
+    """Return the nodes in service and, unless the resource is a draw, those switched off."""
     return [
         node
         for node in nodes
@@ -74,7 +80,7 @@ def _taking(nodes: Sequence[Node], label: str, limited: Limited) -> list[Node]:
 
 
 def _taken(case: PlanCase, limited: Limited, nodes: Sequence[Node]) -> int | None:
-    """What nodes take together; None where the catalog does not say it of each."""
+    """Return what the nodes take together; None if the catalog lacks the figure of one of them."""
     types = case.inputs.catalog.nodes
     each = [_each_takes(types[node.node_type], limited.figure, limited.per) for node in nodes]
     known = [taken for taken in each if taken is not None]
@@ -172,7 +178,7 @@ def _sites_of_jobs(case: PlanCase) -> Findings:
 
 
 def _allowed(case: PlanCase, name: str) -> set[str] | None:
-    """Sites that a job names and that carry its labels; None where it asks for neither."""
+    """Return the sites that a job may use by name and label; None if it restricts neither."""
     job = case.inputs.scenario.jobs.get(name)
     if job is None or (job.sites is None and not job.labels):
         return None
@@ -220,7 +226,10 @@ def _figures(case: PlanCase) -> Findings:
 
 
 def _stands(case: PlanCase, node: Node) -> Iterator[tuple[str, int]]:
-    """Quarters in which a node is there, on or off, and its rack in each; nothing without racks."""
+    """Yield the quarters in which a node stands, on or off, with its rack in each.
+
+    Nothing without racks.
+    """
     there = (label for label in case.labels if label in (*node.in_service, *node.off))
     return zip(there, node.racks, strict=False)
 
@@ -234,7 +243,7 @@ CHECKS = (_limits, _racks, _cooling, _sites_of_jobs, _figures)
 
 
 _Pool = tuple[str, str]
-"""Node type and site."""
+"""The node type and the site."""
 
 
 def _in_pool(case: PlanCase, quarter: int, pool: _Pool) -> list[Node]:
@@ -242,7 +251,7 @@ def _in_pool(case: PlanCase, quarter: int, pool: _Pool) -> list[Node]:
 
 
 def _empty(case: PlanCase, quarter: int, pool: _Pool) -> int:
-    """Nodes of a pool on which nobody is."""
+    """Return how many nodes of a pool run nothing."""
     return sum(node.id not in case.held[quarter] for node in _in_pool(case, quarter, pool))
 
 
@@ -276,7 +285,7 @@ def _of_each(case: PlanCase, quarter: int) -> Iterator[str]:
 def _shared(
     case: PlanCase, quarter: int, where: str, site: str, group: SpareGroup
 ) -> Iterator[str]:
-    """What is told as spare is empty, and stands in for each node type of the group in use."""
+    """Check that stated spares are empty and can stand in for each node type in use."""
     kept = {
         pool.node_type: pool.nodes_spare[quarter]
         for pool in case.plan.pools
@@ -306,7 +315,7 @@ def _shared(
 
 
 def _fullest(case: PlanCase, quarter: int, site: str, group: SpareGroup) -> int:
-    """Nodes of a group in the rack that holds most of them."""
+    """Return how many nodes of a group stand in the rack that holds most of them."""
     racks = Counter(
         node.racks[node.in_service.index(case.labels[quarter])]
         for node in case.serving[quarter]
@@ -321,11 +330,11 @@ class _Unit(NamedTuple):
     job: str
     way: Candidate
     stays: bool
-    """Whether it is pinned, or takes several nodes."""
+    """Whether it cannot go elsewhere: it is pinned, or takes several nodes."""
 
 
 def _units(case: PlanCase, quarter: int, nodes: list[Node]) -> Iterator[_Unit]:
-    """All that is on these nodes."""
+    """Yield everything that runs on these nodes."""
     pinned = {unit for unit, place in running_today(case).items() if place.pinned}
     for node in nodes:
         for one in case.held[quarter].get(node.id, ()):
@@ -340,10 +349,10 @@ def _rate(way: Candidate) -> float:
 
 
 def _stands_in(case: PlanCase, quarter: int, units: list[_Unit], mine: Node, other: Node) -> bool:
-    """Whether a node of another type can take in all that a node of the first may hold of these.
+    """Return whether a node of another type could take over these units.
 
-    Each of them has whole GPUs, could run there on no more of them and for no longer, takes no more
-    of the host than the share of its GPUs, and of traffic that it shares as much.
+    Each unit must hold whole GPUs, run on the other type on no more GPUs and for no longer, need
+    no more of the host than its GPUs' share, and take as much of a shared traffic.
     """
 
     def goes_on(job: str, now: Candidate, way: Candidate) -> bool:

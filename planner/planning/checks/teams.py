@@ -1,4 +1,4 @@
-"""Checks quotas, and that teams are charged their share of the cost to the cent."""
+"""Checks quotas, and that each team is charged its share of the cost to the cent."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from planner.planning.plan import Chargeback, Occupant, TeamUse
 from planner.planning.words import gpus_text, moment
 
 PoolQuarter = tuple[str, str, str, int]
-"""Pool and quarter."""
+"""The pool (node type, site, offer) and the quarter."""
 _0 = Fraction(0)
 _WHOLE = 1
-"""Cents by which a share may differ from its exact value: it is rounded once."""
+"""The cents by which a charge may differ from the exact share, since it is rounded once."""
 
 
 def _team_of(case: PlanCase, job: str) -> str | None:
-    """As the scenario has it; a deployment is of the team of its tuning job."""
+    """Return the team of a job; a deployment belongs to the team of its tuning job."""
     sized = case.sized.get(job)
     stated = case.inputs.scenario.jobs.get(sized.root if sized else job)
     return stated.team if stated else None
@@ -40,25 +40,25 @@ def _team_of(case: PlanCase, job: str) -> str | None:
 
 @dataclass(slots=True)
 class _Held:
-    """What the jobs of a team hold, from the placements."""
+    """What the jobs of a team hold, counted from the placements."""
 
     occupants: dict[tuple[str, int], list[Occupant]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """By GPU type and quarter."""
+    """The occupants by GPU type and quarter."""
     gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
-    """On the average of the quarter, parts by their share."""
+    """The GPUs held on average over the quarter; parts count by their share."""
     delivered: Fraction = Fraction(0)
-    """GPU-hours."""
+    """GPU-hours of useful work."""
     unknown: Fraction = Fraction(0)
-    """GPU-hours that tuning of unknown run time holds."""
+    """GPU-hours that tuning jobs of unknown run time hold."""
 
     def most(
         self, gpu_type: str | None, quarter: int, *, parts: bool = False
     ) -> tuple[int | float, int]:
-        """GPUs held together at the fullest hour of a quarter, of a type or of all; and that hour.
+        """Return the most GPUs held at one hour of a quarter, of one type or of all, and that hour.
 
-        All on which units are, or parts of them by their share of the memory.
+        A partitioned GPU counts whole, or with `parts` by the share of its memory.
         """
         gpus, hour = most_at_once(
             (one, at_once(one) if parts else len(one.gpus))
@@ -70,7 +70,7 @@ class _Held:
 
 
 def _held(case: PlanCase) -> dict[str | None, _Held]:
-    """By team."""
+    """Return what each team holds."""
     found: dict[str | None, _Held] = defaultdict(_Held)
     hours = case.quarter_hours
     for quarter, _, (job, _, _), places in case.pieces():
@@ -91,7 +91,7 @@ def _held(case: PlanCase) -> dict[str | None, _Held]:
 
 
 def _limits(case: PlanCase, team: str) -> dict[str | None, list[int | None]]:
-    """What a team may hold, by GPU type (None: of all) and quarter."""
+    """Return the quota of a team in each quarter, by GPU type (None: over all types)."""
     stated = case.inputs.scenario.teams[team].quota_gpus
     if stated is None:
         return {}
@@ -108,7 +108,7 @@ def _limits(case: PlanCase, team: str) -> dict[str | None, list[int | None]]:
 
 
 def _is_quarter(key: str) -> bool:
-    """Whether it is a quarter, as `2027Q1`, and no GPU type, as `4090-24gb` may be one."""
+    """Return whether a key is a quarter such as `2027Q1`; a GPU type such as `4090-24gb` is not."""
     return key[:4].isdigit() and key[4:5] == "Q"
 
 
@@ -132,7 +132,10 @@ def _quotas(case: PlanCase) -> Findings:
 
 
 def _listed(case: PlanCase) -> Findings:
-    """Teams by name, jobs without one last; nothing where no team is named."""
+    """Check the list of teams.
+
+    By name, jobs without a team last, and no list if no team is named.
+    """
     named = {_team_of(case, job.name) for job in case.jobs} | {*case.inputs.scenario.teams}
     teams = sorted(team for team in named if team is not None)
     expected = [*teams, *([None] if None in named else [])] if teams else None
@@ -209,7 +212,7 @@ def _near(
 
 
 def _cells(case: PlanCase, found: Chargeback) -> dict[str | None, dict[int, Fraction]]:
-    """The exact share of each team by quarter; what is idle stands under an empty name."""
+    """Return each team's exact share by quarter; idle cost stands under the empty name."""
     held = {team: one.gpus for team, one in _held(case).items()}
     costs, gpus = _pool_costs(case)
     cells: dict[str | None, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
@@ -234,7 +237,7 @@ def _cells(case: PlanCase, found: Chargeback) -> dict[str | None, dict[int, Frac
 
 
 def _let_go(case: PlanCase) -> Iterator[tuple[int, int]]:
-    """What owned nodes cost while they are off, and what they bring and give up that are sold."""
+    """Yield the quarter and cost of owned nodes that are switched off or sold."""
     for node in case.plan.nodes:
         nowhere = node.model_copy(update={"in_service": (), "off": (), "sold": None})
         for label in node.off:
@@ -248,7 +251,10 @@ def _let_go(case: PlanCase) -> Iterator[tuple[int, int]]:
 
 
 def _pool_costs(case: PlanCase) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
-    """Cents by pool and quarter, each node's cost spread evenly, and the mean GPUs in service."""
+    """Return the cents and the mean GPUs in service, by pool and quarter.
+
+    The cost of each node is spread evenly over its quarters in service.
+    """
     costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     known: dict[tuple[str, str, tuple[str, ...], int], int] = {}
@@ -275,7 +281,7 @@ _HOURS = "GPU-hours of the teams are counted from the placements"
 
 
 def _endpoints(case: PlanCase) -> Findings:
-    """Tokens and cost of serving jobs with a load, from the scenario and the placements."""
+    """Check the tokens and the cost of each serving job with a load."""
     hours = Fraction(case.inputs.settings.hours_per_quarter.value)
     costs, gpus = _pool_costs(case)
     held: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
@@ -310,7 +316,7 @@ def _endpoints(case: PlanCase) -> Findings:
 
 
 def _planned(case: PlanCase, name: str, quarter: int) -> Fraction:
-    """Requests per second that the replicas of a job are planned to take, each as it is sized."""
+    """Return the requests per second that the replicas of a job are planned to take."""
     rate = Fraction()
     for (job, _, _), ((node, one), *_) in case.seats[quarter].items():
         candidate = case.candidate(job, node, one) if job == name else None

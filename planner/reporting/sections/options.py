@@ -5,12 +5,10 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
-from planner.planning.ledger.traced import NOTHING, TracedFigure, total, where
 from planner.planning.plan import Plan
+from planner.planning.traced_figures import NOTHING, TracedFigure, total, where
 from planner.planning.words import some_of
 from planner.reporting.document import (
     Blank,
@@ -41,7 +39,7 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.variants import acquired_short, traced_chance
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.alternatives import AlternativePlan, Alternatives, Best
+from planner.whatif.alternatives import AlternativePlan, Alternatives
 from planner.whatif.results import PlanSummary, summary_of
 
 _TRACE = "how-options"
@@ -50,11 +48,7 @@ _NONE = "–"
 _MOST_NAMED = 10
 """Jobs that a line names where a table below has them all."""
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
-_COUNTED = {
-    "node types": ("node type", "node types"),
-    "quarters waited": ("quarter", "quarters"),
-    "moves": ("unit", "units"),
-}
+_COUNTED = {"node types": "node type", "quarters waited": "quarter", "moves": "unit"}
 _UNITS_SHORT = (
     "Units without room on what is owned: the fewest there can be in each quarter, the highest "
     "priority first. A model that is not tuned leaves its deployment short"
@@ -100,9 +94,17 @@ def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
     """Whether a plan keeps as many jobs for less, or more for no more, the important ones first."""
     if one is None or one.cost_cents is None or plan.cost_cents is None:
         return False
-    more = _what_comes_first(one, plan)[0]
-    keeps = len(one.short) <= len(plan.short) and more <= 0
-    return keeps and (one.cost_cents, more) < (plan.cost_cents, 0)
+    # Dropped ones, with units that are short, come before delayed ones, higher priorities first.
+    more: Counter[tuple[int, int]] = Counter()
+    for sign, figures in ((1, one), (-1, plan)):
+        for priority, dropped, delayed in figures.short_by_priority:
+            more[0, -priority] += sign * dropped
+            more[1, -priority] += sign * delayed
+        for priority, units in figures.units_short_by_priority:
+            more[0, -priority] += sign * units
+    first = next((more[step] for step in sorted(more) if more[step]), 0)
+    keeps = len(one.short) <= len(plan.short) and first <= 0
+    return keeps and (one.cost_cents, first) < (plan.cost_cents, 0)
 
 
 def cheaper_ones(found: Alternatives) -> list[AlternativePlan]:
@@ -120,8 +122,9 @@ def cheaper_text(one: AlternativePlan, plan: PlanSummary) -> str:
     if not one.settings:
         why = "is proved to a gap" if plan.result == "proved" else "is not proved"
         return f"{told}. It takes nothing that the scenario does not allow: the cheapest {why}."
+    settings = listed([code(setting.text) for setting in one.settings])
     return (
-        f"{told}, with what the scenario does not allow: {_settings(one)} ({one.objective}). "
+        f"{told}, with what the scenario does not allow: {settings} ({one.objective}). "
         "Allow that, if you can, and plan again."
     )
 
@@ -131,11 +134,6 @@ def _better(name: str, cents: int) -> str:
     if not cents:
         return f"There is a way to keep more for as much: {name}"
     return f"There is a cheaper way to keep as many jobs: {name}, for {money_short(cents)} less"
-
-
-def _settings(one: AlternativePlan) -> str:
-    """The settings with which `planner plan` makes it."""
-    return listed([code(setting.text) for setting in one.settings])
 
 
 def short_text(figures: PlanSummary) -> str:
@@ -148,174 +146,102 @@ def short_text(figures: PlanSummary) -> str:
     return "; ".join(f"{how}: {', '.join(names)}" for how, names in parts if names)
 
 
-def _what_comes_first(one: PlanSummary, other: PlanSummary) -> tuple[int, str]:
-    """How many more of the jobs that come first give way in `one`, and which those are.
-
-    Dropped ones, with units that are short, come before delayed ones; higher priorities before
-    lower ones.
-    """
-    more: Counter[tuple[int, int, str]] = Counter()
-    for sign, figures in ((1, one), (-1, other)):
-        for priority, dropped, delayed in figures.short_by_priority:
-            more[0, -priority, "dropped"] += sign * dropped
-            more[1, -priority, "delayed"] += sign * delayed
-        for priority, units in figures.units_short_by_priority:
-            more[0, -priority, "short"] += sign * units
-    first = min((step for step, count in more.items() if count), default=(0, 0, "dropped"))
-    units_of = "units " if first[2] == "short" else ""
-    return more[first], f"{units_of}of priority {-first[1]} {first[2]}"
-
-
-def weighed_text(one: PlanSummary, other: PlanSummary, named: str) -> str:
-    """What the number of jobs that give way does not say beside another's; empty where it does."""
-    first, which = _what_comes_first(one, other)
-    more = len(one.short) - len(other.short)
-    if first * more > 0 or not first:
-        return ""
-    in_all = f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many"
-    return (
-        f"{abs(first)} {'more' if first > 0 else 'fewer'} {which} than in {named}, which comes "
-        f"first, and {in_all} that give way in all"
-    )
-
-
-def _told_of(found: Alternatives, others: Sequence[AlternativePlan], named: str) -> Bullets:
-    """A line for each alternative, and one for all that acquire what the plan does for as much."""
-    ties = [one for one in others if one.figures and same_nodes(one.figures, found.cheapest)]
-    lines = [_said(one, found, named) for one in others if one not in ties]
-    if ties:
-        told = listed([f"{one.name} ({_tied(one)})" for one in ties])
-        lines.append(f"These acquire the same as {named} for as much: {told}.")
-    return Bullets(tuple(lines))
-
-
 def _said(one: AlternativePlan, found: Alternatives, named: str) -> str:
     """What an alternative is best in, what is proved of it, who gives way; or why it is none."""
-    figures = one.figures
+    figures, best = one.figures, one.best
     if figures is None:
         return f"{one.name}: left out, {one.left_out}."
     if figures.cost_cents is None:
         return f"{one.name}: {one.objective}. {figures.result.capitalize()}: {figures.reason}."
+    told = f"{one.name}: {one.objective}"
+    if best is not None:
+        more = {"% free": "more", "W": "less"}.get(best.unit, "fewer")
+        value, bound = _valued(best.value, best.unit), _valued(best.bound, best.unit)
+        than = "" if value == bound else f" than {bound}"
+        told += f": {value}, and no plan within the tolerance has {more}{than}"
+    if same_nodes(figures, found.cheapest):
+        told += f"; it acquires the same as {named} for as much"
+    elif are_equal(figures, found.cheapest):
+        acquired = acquired_short(figures.acquired)
+        told += f"; it costs the same as {named} to the cent, and acquires {acquired}"
     short = short_text(figures)
     if one.units_short is not None and len(figures.short) > _MOST_NAMED:
         short = f"That is {count_of(len(figures.short), 'job')}"
-    weighed = weighed_text(figures, found.cheapest, named)
-    told = f"{one.name}: {_aim(one)}"
-    if are_equal(figures, found.cheapest):
-        acquired = acquired_short(figures.acquired)
-        told += f"; it costs the same as {named} to the cent, and acquires {acquired}"
-    return f"{told}{short and f'. {short[0].upper()}{short[1:]}'}{weighed and f'; {weighed}'}."
+    return f"{told}{short and f'. {short[0].upper()}{short[1:]}'}."
 
 
-def _tied(one: AlternativePlan) -> str:
-    """`3 node types, proved`, or what it is asked for where that is no figure."""
-    if one.best is None:
-        return one.objective
-    value, bound = (_valued(value, one.best) for value in (one.best.value, one.best.bound))
-    return f"{value}, {'proved' if value == bound else f'at best {bound}'}"
-
-
-def _aim(one: AlternativePlan) -> str:
-    told, best = one.objective, one.best
-    if best is None:
-        return told
-    more = "more" if best.unit == "% free" else "less" if best.unit == "W" else "fewer"
-    value, bound = _valued(best.value, best), _valued(best.bound, best)
-    than = "" if value == bound else f" than {bound}"
-    return f"{told}: {value}, and no plan within the tolerance has {more}{than}"
-
-
-def _valued(value: float, best: Best) -> str:
-    if best.unit == "W":
+def _valued(value: float, unit: str) -> str:
+    if unit == "W":
         return f"{value / 1000:,.2f} kW"
-    if best.unit == "% free":
-        return f"{value:g} %"
-    return count_of(round(value), *_COUNTED[best.unit])
+    return f"{value:g} %" if unit == "% free" else count_of(round(value), _COUNTED[unit])
 
 
 # The options as rows of one table
 
-
-@dataclass(frozen=True, slots=True)
-class _Option:
-    """One plan, or what came of asking for it: cells by the titles of their columns."""
-
-    name: str
-    cells: Mapping[str, Cell]
-
-
-class _Shown(NamedTuple):
-    """A column: its kind, the pages that have it, and what it means where that is not plain."""
-
-    kind: ColumnKind
-    pages: str
-    """The list of alternatives, the first page of a report (`1`), and the section of it that tells
-    what options take, of which page 1 told what they come to."""
-    meaning: str = ""
-    seldom: bool = False
-    """Left out where no option has a figure there."""
-
+_Option = tuple[str, Mapping[str, Cell]]
+"""The name of a plan, or of what came of asking for it, and cells by the titles of columns."""
 
 _COLUMNS = {
-    "Status": _Shown("text", "list, 1"),
-    "Net present cost, USD": _Shown("number", "list, 1"),
-    "Difference, USD": _Shown("number", "1"),
-    "More": _Shown("number", "list"),
-    "Acquired": _Shown(
-        "text", "list, report", "nodes that enter service, rented ones in each quarter"
+    "Status": ("list, 1", ""),
+    "Net present cost, USD": ("list, 1", ""),
+    "Difference, USD": ("1", ""),
+    "More": ("list", ""),
+    "Acquired": ("list, report", "nodes that enter service, rented ones in each quarter"),
+    "Nodes": ("list", ""),
+    "Bought, USD": ("report", ""),
+    "Rented or reserved, USD": ("report", ""),
+    "After the horizon, USD": (
+        "list, report",
+        "still to be paid for reservations, in no cost here",
     ),
-    "Nodes": _Shown("number", "list"),
-    "Bought, USD": _Shown("number", "report"),
-    "Rented or reserved, USD": _Shown("number", "report"),
-    "After the horizon, USD": _Shown(
-        "number", "list, report", "still to be paid for reservations, in no cost here", True
-    ),
-    "GPUs at the end": _Shown("number", "report"),
-    "Held by jobs": _Shown("number", "report"),
-    "Idle": _Shown("number", "list, 1", "GPU-hours in service that no job holds"),
-    "Most nameplate kW": _Shown("number", "report", "", True),
-    "Mean power, kW": _Shown(
-        "number", "list", "drawn by the servers in service, over the quarters", True
-    ),
-    "Jobs dropped": _Shown("number", "list, 1"),
-    "Short of units": _Shown(
-        "number",
-        "list, 1",
-        "jobs that run, some of their units not in every quarter",
-        True,
-    ),
-    "Delayed": _Shown("number", "list, 1", "", True),
-    "Falls short": _Shown(
-        "number",
-        "1",
-        "in that share of the futures drawn, at the worst in any quarter",
-        True,
-    ),
-    "Order by": _Shown("number", "1"),
+    "GPUs at the end": ("report", ""),
+    "Held by jobs": ("report", ""),
+    "Idle": ("list, 1", "GPU-hours in service that no job holds"),
+    "Most nameplate kW": ("report", ""),
+    "Mean power, kW": ("list", "drawn by the servers in service, over the quarters"),
+    "Jobs dropped": ("list, 1", ""),
+    "Short of units": ("list, 1", "jobs that run, some of their units not in every quarter"),
+    "Delayed": ("list, 1", ""),
+    "Falls short": ("1", "in that share of the futures drawn, at the worst in any quarter"),
+    "Order by": ("1", ""),
 }
-"""After the option's name."""
+"""After the option's name: the pages that have a column, and what it means where that is not plain.
+Pages are the list of alternatives, the first of a report (`1`), and the section of it that tells
+what options take, of which page 1 told what they come to."""
+_SELDOM = {
+    "After the horizon, USD",
+    "Most nameplate kW",
+    "Mean power, kW",
+    "Short of units",
+    "Delayed",
+    "Falls short",
+}
+"""Left out where no option has a figure there."""
 
 
 def _options_table(options: Sequence[_Option], page: str) -> Table:
-    columns = [
-        (title, one)
-        for title, one in _COLUMNS.items()
-        if page in one.pages
-        and (
-            not one.seldom or any(isinstance(option.cells.get(title), Figure) for option in options)
-        )
+    known = {
+        title for _, cells in options for title, cell in cells.items() if isinstance(cell, Figure)
+    }
+    shown = [
+        title
+        for title, (pages, _) in _COLUMNS.items()
+        if page in pages and title in known.union(_COLUMNS.keys() - _SELDOM)
     ]
     meaning = "; ".join(
-        f"{title.partition(',')[0]}: {one.meaning}" for title, one in columns if one.meaning
+        f"{title.partition(',')[0]}: {_COLUMNS[title][1]}" for title in shown if _COLUMNS[title][1]
     )
+    kinds: dict[str, ColumnKind] = {"Status": "text", "Acquired": "text"}
     return table(
         options,
-        ("Option", "text", lambda one: one.name),
+        ("Option", "text", lambda one: one[0]),
         *(
             column
-            for title, shown in columns
+            for title in shown
             for column in columns_for(
-                ((title, title),), lambda one, title: one.cells.get(title, _NONE), shown.kind
+                [(title, title)],
+                lambda one, title: one[1].get(title, _NONE),
+                kinds.get(title, "number"),
             )
         ),
         caption=f"Options, each planned by itself{meaning and f'. {meaning}'}",
@@ -327,13 +253,13 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
     plan, accounts, capacity = traced.plan, traced.accounts, traced.capacity
     last = traced.quarters[-1]
     rented = total(accounts.acquired(kind) for kind in ("rent", "reserve", "hourly"))
-    after = traced.at("acquisitions[*].committed_cents", "usd", "how-bill")
+    after = traced.at("acquisitions[*].committed_cents")
 
     def short(outcome: str) -> Cell:
         if plan.shortage is None:
             return "none"
         jobs = traced.read.count(f"shortage.jobs{where(outcome=outcome)}")
-        return traced.figure(jobs, "count", "how-use") if jobs.value else "none"
+        return traced.figure(jobs, "count") if jobs.value else "none"
 
     taken = [
         [capacity.after(site, quarter, "power_w") for site in capacity.sites]
@@ -344,22 +270,41 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
     idle = accounts.idle_share
     cells: dict[str, Cell] = {
         "Status": plan.proof.status,
-        "Net present cost, USD": traced.at("proof.cost_cents", "usd", "how-proof"),
+        "Net present cost, USD": traced.at("proof.cost_cents"),
         "Acquired": acquired_short(summary_of(plan).acquired),
-        "Bought, USD": traced.figure(accounts.acquired("buy"), "usd", "how-bill"),
-        "Rented or reserved, USD": traced.figure(rented, "usd", "how-bill"),
+        "Bought, USD": traced.figure(accounts.acquired("buy"), "usd"),
+        "Rented or reserved, USD": traced.figure(rented, "usd"),
         "After the horizon, USD": after if after.value else "none",
-        "GPUs at the end": traced.figure(capacity.in_service(last), "count", "how-use"),
-        "Held by jobs": traced.figure(capacity.needed(last), "count", "how-use"),
-        "Idle": traced.figure(idle, "share", "how-use") if idle else _NONE,
-        "Most nameplate kW": "?" if most is None else traced.figure(most, "kw", "how-site"),
+        "GPUs at the end": traced.figure(capacity.in_service(last), "count"),
+        "Held by jobs": traced.figure(capacity.needed(last), "count"),
+        "Idle": traced.figure(idle, "share") if idle else _NONE,
+        "Most nameplate kW": "?" if most is None else traced.figure(most, "kw"),
         "Jobs dropped": short("dropped"),
         "Short of units": short("short"),
         "Delayed": short("delayed"),
     }
     if traced.orders:
         cells["Order by"] = traced.order_by(traced.orders[0][0])
-    return _Option(name, cells)
+    return name, cells
+
+
+_KEPT: dict[str, tuple[str, Style, str]] = {
+    "Bought, USD": ("capex_cents", "usd", _NONE),
+    "Rented or reserved, USD": ("rent_cents", "usd", _NONE),
+    "After the horizon, USD": ("committed_cents", "usd", "none"),
+    "GPUs at the end": ("gpus", "count", _NONE),
+    "Held by jobs": ("gpus_held", "count", _NONE),
+    "Idle": ("gpus_idle", "share", _NONE),
+    "Most nameplate kW": ("power_w", "kw", "?"),
+    "Mean power, kW": ("drawn_w", "kw", _NONE),
+}
+"""Figures of a summary by the titles of their columns, and what stands there without one."""
+
+
+def _is_told(one: PlanSummary, name: str) -> bool:
+    """Nothing that is due after the horizon is no figure."""
+    value = getattr(one, name)
+    return bool(value) if name == "committed_cents" else value is not None
 
 
 def _found(
@@ -367,10 +312,7 @@ def _found(
 ) -> _Option:
     """A plan of which its figures alone are kept, at a place of alternatives.json."""
     if one.cost_cents is None:
-        return _Option(name, {"Status": one.result})
-
-    def at(there: object, place: str, style: Style, none: str) -> Cell:
-        return known.at(f"{stem}.{place}", style) if there else none
+        return name, {"Status": one.result}
 
     def count(jobs: TracedFigure) -> Cell:
         return known.figure(jobs, "count") if jobs.value else "none"
@@ -380,9 +322,9 @@ def _found(
         units = known.read.count(f"{stem}.units_short[*]")
     base, same = cheapest.cost_cents or 0, one.acquired == cheapest.acquired
     first = stem == "cheapest"
-    more = "equal" if one.cost_cents == base else _NONE
-    if base and one.cost_cents != base:
-        more = signed_percent((one.cost_cents - base) / abs(base))
+    more = "equal"
+    if one.cost_cents != base:
+        more = signed_percent((one.cost_cents - base) / abs(base)) if base else _NONE
     cost = known.read.at(f"{stem}.cost_cents")
     difference = cost - known.read.at("cheapest.cost_cents") if base else cost
     cells: dict[str, Cell] = {
@@ -392,21 +334,17 @@ def _found(
         "More": "0 %" if first else more,
         "Acquired": "the same" if same and not first else acquired_short(one.acquired),
         "Nodes": f"{one.nodes or 0:,}",
-        "Bought, USD": known.at(f"{stem}.capex_cents", "usd"),
-        "Rented or reserved, USD": known.at(f"{stem}.rent_cents", "usd"),
-        "After the horizon, USD": at(one.committed_cents, "committed_cents", "usd", "none"),
-        "GPUs at the end": known.at(f"{stem}.gpus", "count"),
-        "Held by jobs": known.at(f"{stem}.gpus_held", "count"),
-        "Idle": at(one.gpus_idle is not None, "gpus_idle", "share", _NONE),
-        "Most nameplate kW": at(one.power_w is not None, "power_w", "kw", "?"),
-        "Mean power, kW": at(one.drawn_w is not None, "drawn_w", "kw", _NONE),
+        **{
+            title: known.at(f"{stem}.{name}", style) if _is_told(one, name) else none
+            for title, (name, style, none) in _KEPT.items()
+        },
         "Jobs dropped": count(dropped),
         "Short of units": count(units),
         "Delayed": count(known.read.count(f"{stem}.short[*]") - dropped - units),
     }
     if one.order_by:
         cells["Order by"] = known.day(one.order_by, f"{stem}.order_by")
-    return _Option(name, cells)
+    return name, cells
 
 
 def _file(found: Alternatives) -> TracedFile:
@@ -434,7 +372,7 @@ def alternatives_document(found: Alternatives) -> Document:
         _options_table(options, "list"),
         _where(),
         Heading("What each is"),
-        _told_of(found, found.others, _CHEAPEST),
+        Bullets(tuple(_said(one, found, _CHEAPEST) for one in found.others)),
         *_units_short(found, range(len(found.quarters)), found.quarters),
     )
 
@@ -445,11 +383,11 @@ def _options(traced: TracedPlan) -> list[_Option]:
     options = [_planned("Recommended", traced)]
     if traced.beside.risk is not None and traced.beside.risk.chances:
         worst = traced_chance(traced.beside.risk)
-        options[0] = _Option("Recommended", {**options[0].cells, "Falls short": worst})
+        options[0] = ("Recommended", {**options[0][1], "Falls short": worst})
     for name, plan in traced.beside.plans.items():
-        other = _planned(name, TracedPlan(plan, name=name))
+        _, cells = _planned(name, TracedPlan(plan, name=name))
         more = styled(Fraction(plan.proof.cost_cents - traced.plan.proof.cost_cents), "more_usd")
-        options.append(_Option(name, {**other.cells, "Difference, USD": more}))
+        options.append((name, {**cells, "Difference, USD": more}))
     if found is not None:
         options += [
             _found(_file(found), one.name, f"others[{place}].figures", one.figures, found.cheapest)
@@ -467,7 +405,7 @@ def options_brief(traced: TracedPlan) -> Iterator[Block]:
     options = _of_page_1(traced, _options(traced))
     yield _options_table(options, "1")
     found = traced.beside.alternatives
-    shown = {one.name for one in options}
+    shown = {name for name, _ in options}
     short = tuple(
         f"{some_of(one.figures.short, _MOST_NAMED)} ({one.name})"
         for one in (found.others if found else ())
@@ -482,7 +420,7 @@ def _of_page_1(traced: TracedPlan, options: Sequence[_Option]) -> list[_Option]:
     found = traced.beside.alternatives
     asked = {"Recommended", *traced.beside.plans, *_EXPECTED}
     asked |= {one.name for one in cheaper_ones(found)} if found else set()
-    return [one for one in options if one.name in asked]
+    return [one for one in options if one[0] in asked]
 
 
 def options_section(traced: TracedPlan) -> Iterator[Block]:
@@ -497,7 +435,7 @@ def options_section(traced: TracedPlan) -> Iterator[Block]:
     yield _options_table(options, "report")
     if found is not None:
         others = [one for one in found.others if one.name not in traced.beside.plans]
-        yield _told_of(found, others, named)
+        yield Bullets(tuple(_said(one, found, named) for one in others))
         yield _where()
     known = {*traced.beside.plans, *(one.name for one in (found.others if found else ()))}
     ask = Blank(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
-from planner.planning.plan import CurrentPlacement, GpuPart, Move, Node, NodeUse, Occupant, Plan
+from planner.planning.plan import CurrentPlacement, GpuPart, Node, NodeUse, Plan
 from planner.reporting.document import (
     SPARE,
     Bar,
@@ -20,6 +20,7 @@ from planner.reporting.document import (
     NodeMap,
     Paragraph,
     beneath,
+    columns_for,
     rest,
     table,
 )
@@ -35,9 +36,11 @@ from planner.reporting.format import (
     quarter_span,
     usd,
 )
+from planner.reporting.sections.sizing import part_text
 from planner.reporting.traced import TracedPlan
 
 _LINES, _ROWS = 400, 120
+_OF_POOLS = ("nodes_used", "nodes")
 _DAY_HOURS, _MOST_DAYS = 24, 28
 """Days are drawn where all runs of a quarter end within so many."""
 
@@ -65,35 +68,25 @@ class _Turn:
     end: int
     runs: int
 
-    @property
-    def said(self) -> str:
-        """`tune 2`, or `tune, 20 runs`."""
-        return self.name if self.runs == 1 else f"{self.job}, {self.runs} runs"
-
-    def when(self, label: str) -> str:
-        """`8 Jan 00:00 – 11 Feb 16:00`, and of several runs how long each takes."""
+    def bar(self, number: int, label: str, hours: int) -> Bar:
+        """Over cells of so many hours from 1, with when it runs and how long each of several."""
         each = f", {duration((self.end - self.start) // self.runs)} each" if self.runs > 1 else ""
-        return f"{moments(label, (self.start, self.end))}{each}"
-
-    def follows(self, before: _Turn) -> bool:
-        """Whether it is one more of the same."""
-        alike = (before.node, before.gpus, before.job) == (self.node, self.gpus, self.job)
-        as_long = before.end - before.start == before.runs * (self.end - self.start)
-        return alike and as_long and before.end == self.start
-
-    def cells(self, hours: int) -> tuple[int, int]:
-        """First and last cell of so many hours in which it runs, from 1."""
-        return self.start // hours + 1, -(-self.end // hours)
+        return Bar(
+            numbers(self.gpus),
+            self.start // hours + 1,
+            -(-self.end // hours),
+            self.name if self.runs == 1 else f"{self.job}, {self.runs} runs",
+            number,
+            f"{moments(label, (self.start, self.end))}{each}",
+        )
 
 
 def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
     """Which run holds which GPUs from when to when, by week or by day, alike quarters once."""
     numbers_of = {job.name: place for place, job in enumerate(plan.jobs, 1)}
     drawn = False
-    for turns, alike in groupby(
-        range(len(plan.quarters)), key=lambda quarter: _turns(plan, quarter)
-    ):
-        quarters = [plan.quarters[quarter] for quarter in alike]
+    for turns, alike in groupby(plan.quarters, key=lambda label: _turns(plan, label)):
+        quarters = list(alike)
         if not turns:
             continue
         if not drawn:
@@ -106,26 +99,13 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
         label, ends = quarters[0], max(one.end for one in turns)
         by_day = ends <= _DAY_HOURS * _MOST_DAYS
         cell = _DAY_HOURS if by_day else WEEK_HOURS
-        cells = -(-(ends if by_day else RUN_HOURS) // cell)
         yield Gantt(
             title=f"Runs of {quarter_span(label, quarters[-1])}",
             says=f"A cell is a {'day' if by_day else 'week'}; at the left the numbers of the GPUs, "
             "as in 0–3, under their node.",
-            cells=cells,
+            cells=-(-(ends if by_day else RUN_HOURS) // cell),
             groups=tuple(
-                (
-                    node,
-                    tuple(
-                        Bar(
-                            numbers(one.gpus),
-                            *one.cells(cell),
-                            one.said,
-                            numbers_of[one.job],
-                            one.when(label),
-                        )
-                        for one in group
-                    ),
-                )
+                (node, tuple(one.bar(numbers_of[one.job], label, cell) for one in group))
                 for node, group in groupby(turns[:most_lines], key=lambda one: one.node)
             ),
         )
@@ -141,27 +121,25 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
         )
 
 
-def _turns(plan: Plan, quarter: int) -> list[_Turn]:
+def _turns(plan: Plan, label: str) -> list[_Turn]:
     """Who takes turns on which GPUs of a node, by node, GPUs and time."""
-    units = {job.name: max(job.units, default=0) for job in plan.jobs}
+    several = {job.name for job in plan.jobs if max(job.units, default=0) > 1}
     found: list[_Turn] = []
-    for use in plan.placements[quarter]:
+    for use in plan.placements[plan.quarters.index(label)]:
         runs = [one for one in use.occupants if one.hours]
-        for one in sorted(runs, key=lambda one: (one.gpus[0], one.held_hours, one.job)):
-            start, end = one.held_hours
-            turn = _Turn(use.node, one.gpus, one.job, _name(one, units), start, end, 1)
-            before = found[-1] if found else None
-            if before and turn.follows(before):
+        for run in sorted(runs, key=lambda one: (one.gpus[0], one.held_hours, one.job)):
+            start, end = run.held_hours
+            name = f"{run.job} {run.unit}" if run.job in several else run.job
+            name = f"{name}/{run.replica}" if run.replica > 1 else name
+            turn = _Turn(use.node, run.gpus, run.job, name, start, end, 1)
+            before = found[-1] if found else turn
+            alike = (before.node, before.gpus, before.job) == (turn.node, turn.gpus, turn.job)
+            as_long = before.end - before.start == before.runs * (end - start)
+            if found and alike and as_long and before.end == start:
                 found[-1] = replace(before, end=end, runs=before.runs + 1)
             else:
                 found.append(turn)
     return found
-
-
-def _name(run: Occupant, units: dict[str, int]) -> str:
-    """The job, and which of its units and runs where it has several."""
-    name = f"{run.job} {run.unit}" if units.get(run.job, 1) > 1 else run.job
-    return f"{name}/{run.replica}" if run.replica > 1 else name
 
 
 def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:
@@ -189,16 +167,18 @@ def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:
         "without partitions; ×2 after a job: two units or replicas of it.",
         tone="faint",
     )
+    titles = ("Node", "GPUs", "Who holds what of each", "Free")
     for rows, group in groupby(drawn, key=lambda entry: entry[1]):
         labels = [label for label, _ in group]
         if rows:
             yield Heading(quarter_span(labels[0], labels[-1]), 3)
             yield table(
                 rows[:most_lines],
-                ("Node", "text", lambda row: row[0]),
-                ("GPUs", "text", lambda row: row[1]),
-                ("Who holds what of each", "text", lambda row: row[2]),
-                ("Free", "text", lambda row: row[3]),
+                *columns_for(
+                    ((title, place) for place, title in enumerate(titles)),
+                    lambda row, place: row[place],
+                    "text",
+                ),
             )
         there = f", all in {code('placements')} of plan.json"
         yield from rest(len(rows) - most_lines, "row", there)
@@ -216,37 +196,28 @@ def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:
 
 
 def _parts_of(use: NodeUse) -> Iterator[tuple[str, str, str]]:
-    held: dict[int, list[tuple[str, GpuPart]]] = {}
+    """GPU numbers, who holds what of each, as `small: 1g.10gb at 0, 1`, and what is free."""
+    held: dict[int, list[tuple[str, GpuPart]]] = defaultdict(list)
     for one in use.occupants:
         if one.part:
-            held.setdefault(one.gpus[0], []).append((one.job, one.part))
-    alike: dict[tuple[str, str], list[int]] = {}
+            held[one.gpus[0]].append((one.job, one.part))
+    alike: dict[tuple[str, str], list[int]] = defaultdict(list)
     for gpu, parts in sorted(held.items()):
-        alike.setdefault(("; ".join(_who(parts)), _free(parts)), []).append(gpu)
-    for (who, free), gpus in alike.items():
-        yield numbers(gpus), who, free
-
-
-def _who(parts: Sequence[tuple[str, GpuPart]]) -> Iterator[str]:
-    """`small: 1g.10gb at 0, 1`, or `memo ×2: 60 GB`."""
-    ordered = sorted(parts, key=lambda held: (held[1].first or 0, held[0]))
-    by_kind: dict[tuple[str, str | None], list[GpuPart]] = {}
-    for job, part in ordered:
-        by_kind.setdefault((job, part.profile), []).append(part)
-    for (job, profile), alike in by_kind.items():
-        if profile is None:
-            times = f" ×{len(alike)}" if len(alike) > 1 else ""
-            yield f"{job}{times}: {memory(sum(part.taken for part in alike))}"
-        else:
-            yield f"{job}: {profile} at {', '.join(str(part.first) for part in alike)}"
-
-
-def _free(parts: Sequence[tuple[str, GpuPart]]) -> str:
-    of = min(part.of for _, part in parts)
-    free = of - sum(part.taken for _, part in parts)
-    if parts[0][1].profile is None:
-        return f"{memory(free)} of {memory(of)}"
-    return f"{free} of {count_of(of, 'slice')}"
+        by_kind: dict[tuple[str, str | None], list[GpuPart]] = defaultdict(list)
+        for job, part in sorted(parts, key=lambda held: (held[1].first or 0, held[0])):
+            by_kind[job, part.profile].append(part)
+        who = "; ".join(
+            f"{job}{f' ×{len(of)}' * (len(of) > 1 and not profile)}: {part_text(profile, of)}"
+            for (job, profile), of in by_kind.items()
+        )
+        of = min(part.of for _, part in parts)
+        free = of - sum(part.taken for _, part in parts)
+        told = f"{free} of {count_of(of, 'slice')}"
+        if parts[0][1].profile is None:
+            told = f"{memory(free)} of {memory(of)}"
+        alike[who, told].append(gpu)
+    for (who, free_of), gpus in alike.items():
+        yield numbers(gpus), who, free_of
 
 
 def moves_section(plan: Plan, most: int) -> Iterator[Block]:
@@ -256,18 +227,16 @@ def moves_section(plan: Plan, most: int) -> Iterator[Block]:
         return
     pinned = f"{count_of(current.pinned, 'unit')} may not move." if current.pinned else ""
     yield Paragraph(f"{_sentence(current)} {pinned}".strip())
-    rows = [
-        list(group)
-        for _, group in groupby(
-            current.moves, key=lambda move: (move.job, move.origin, move.nodes, move.reason)
-        )
-    ]
+    alike = groupby(
+        current.moves, key=lambda move: (move.job, move.origin, move.nodes, move.reason)
+    )
+    rows = [list(group) for _, group in alike]
     if not rows:
         return
     yield table(
         rows[:most],
         ("Job", "text", lambda moves: moves[0].job),
-        ("Units", "number", _units),
+        ("Units", "number", lambda moves: numbers(move.unit for move in moves)),
         ("From", "text", lambda moves: range_of_ids(moves[0].origin)),
         ("To", "text", lambda moves: range_of_ids(moves[0].nodes)),
         ("Cost, USD", "number", lambda moves: dollars(sum(move.cost_cents for move in moves))),
@@ -284,30 +253,24 @@ def moves_section(plan: Plan, most: int) -> Iterator[Block]:
 def _sentence(current: CurrentPlacement) -> str:
     leaving = sum(move.leaves_pool for move in current.moves)
     within = len(current.moves) - leaving
+    stay = current.units - len(current.moves) - current.stopped
     running = count_of(current.units, "unit")
     if not current.moves and not current.stopped:
         return f"{running} of this plan run today, and all stay where they are."
-    parts = []
-    if current.stopped:
-        verb = "stops" if current.stopped == 1 else "stop"
-        parts.append(f"{current.stopped:,} {verb}, as not everything fits")
-    if leaving:
-        verb = "leaves its pool" if leaving == 1 else "leave their pools"
-        parts.append(f"{leaving:,} {verb} for {usd(current.cost_cents)}")
-    if within:
-        verb = "changes its node" if within == 1 else "change their nodes"
-        parts.append(f"{within:,} {verb} within the pool, which has no price")
-    stay = current.units - len(current.moves) - current.stopped
-    verb = "stays" if stay == 1 else "stay"
-    return f"{running} of this plan run today: {stay:,} {verb}, {', '.join(parts)}."
-
-
-def _units(moves: Sequence[Move]) -> str:
-    """`3`, `1–4`, `1, 3`."""
-    units = [move.unit for move in moves]
-    if len(units) > 1 and units[-1] - units[0] == len(units) - 1:
-        return f"{units[0]}–{units[-1]}"
-    return ", ".join(str(unit) for unit in units)
+    cost, unfit = usd(current.cost_cents), ", as not everything fits"
+    no_price = "within the pool, which has no price"
+    parts = (
+        (stay, "stays", "stay"),
+        (current.stopped, f"stops{unfit}", f"stop{unfit}"),
+        (leaving, f"leaves its pool for {cost}", f"leave their pools for {cost}"),
+        (within, f"changes its node {no_price}", f"change their nodes {no_price}"),
+    )
+    told = [
+        f"{number:,} {one if number == 1 else several}"
+        for number, one, several in parts
+        if number or several == "stay"
+    ]
+    return f"{running} of this plan run today: {', '.join(told)}."
 
 
 def range_of_ids(ids: Sequence[str]) -> str:
@@ -322,31 +285,31 @@ def range_of_ids(ids: Sequence[str]) -> str:
     return f"{stem}/{first}{'–' + last if high - low == len(ids) - 1 else '…'} (×{len(ids):,})"
 
 
-def _holders(use: NodeUse, gpus: int) -> HeldGpus:
-    held: list[dict[str, None]] = [{} for _ in range(gpus)]
-    for occupant in use.occupants:
-        for gpu in occupant.gpus:
-            held[gpu].setdefault(occupant.job)
-    return tuple(tuple(jobs) for jobs in held)
-
-
 def _alike(plan: Plan) -> list[tuple[tuple[HeldGpus | str, ...], list[str]]]:
     """Who holds each GPU of a node by quarter, with the nodes that look so, as the fleet stands."""
     gpus = {node.id: node.gpus for node in plan.nodes}
-    held = [
-        {use.node: _holders(use, gpus[use.node]) for use in uses}
-        | {name: ((SPARE,),) * gpus[name] for name in _spares(plan, place)}
-        for place, uses in enumerate(plan.placements)
-    ]
-    alike: dict[tuple[str, str, tuple[HeldGpus | str, ...]], list[str]] = {}
+    held: list[dict[str, HeldGpus]] = []
+    for place, uses in enumerate(plan.placements):
+        cells: dict[str, HeldGpus] = {}
+        for use in uses:
+            on: list[dict[str, None]] = [{} for _ in range(gpus[use.node])]
+            for occupant in use.occupants:
+                for gpu in occupant.gpus:
+                    on[gpu].setdefault(occupant.job)
+            cells[use.node] = tuple(map(tuple, on))
+        held.append(cells | {name: ((SPARE,),) * gpus[name] for name in _spares(plan, place)})
+
+    def cell(node: Node, quarter: int) -> HeldGpus | str:
+        """What stands where a node is switched off, and where it leaves, is one of `NODE_WORDS`."""
+        label = plan.quarters[quarter]
+        if label in node.in_service:
+            return held[quarter].get(node.id, ((),) * node.gpus)
+        return "off" if label in node.off else "sold" if label == node.sold else ""
+
+    alike: dict[tuple[str, str, tuple[HeldGpus | str, ...]], list[str]] = defaultdict(list)
     for node in plan.nodes:
-        row = tuple(
-            cells.get(node.id, ((),) * node.gpus)
-            if label in node.in_service
-            else _let_go(node, label)
-            for label, cells in zip(plan.quarters, held, strict=True)
-        )
-        alike.setdefault((node.node_type, node.site, row), []).append(node.id)
+        row = tuple(cell(node, quarter) for quarter in range(len(plan.quarters)))
+        alike[node.node_type, node.site, row].append(node.id)
     return [(row, ids) for (_, _, row), ids in alike.items() if any(row)]
 
 
@@ -366,25 +329,26 @@ def _spares(plan: Plan, quarter: int) -> Iterator[str]:
             yield from empty[-kept:]
 
 
-def _let_go(node: Node, quarter: str) -> str:
-    """What stands where a node is switched off, and where it leaves; one of `NODE_WORDS`."""
-    if quarter in node.off:
-        return "off"
-    return "sold" if quarter == node.sold else ""
-
-
 def node_map(traced: TracedPlan, most: int = _ROWS) -> Iterator[Block]:
     """Nodes and quarters that look alike once; nothing without a node."""
     plan, alike = traced.plan, _alike(traced.plan)
     if not alike:
         return
-    in_use = [_in_use(plan, place) for place in traced.quarters]
-    runs = [
-        list(group)
-        for _, group in groupby(
-            traced.quarters, key=lambda at: (in_use[at], [row[at] for row, _ in alike])
-        )
-    ]
+    in_use = []
+    for at in traced.quarters:
+        used, nodes = (sum(getattr(pool, of)[at] for pool in plan.pools) for of in _OF_POOLS)
+        none = "for hours alone" if any(node.hours for node in plan.nodes) else "none"
+        in_use.append(f"{used:,} of {nodes:,}" if nodes else none)
+    quarters = groupby(traced.quarters, key=lambda at: (in_use[at], [row[at] for row, _ in alike]))
+    runs = [list(group) for _, group in quarters]
+    # Units, or replicas of them, that sit on several nodes at once.
+    seats = Counter(
+        (place, held.piece)
+        for place, uses in enumerate(plan.placements)
+        for use in uses
+        for held in use.occupants
+    )
+    spanning = frozenset(piece[0] for (_, piece), nodes in seats.items() if nodes > 1)
     numbers_of = {job.name: place for place, job in enumerate(plan.jobs, 1)}
     shown = alike[:most]
     held = {job for row, _ in shown for cells in row for jobs in cells for job in jobs}
@@ -399,7 +363,7 @@ def node_map(traced: TracedPlan, most: int = _ROWS) -> Iterator[Block]:
         rows=tuple((range_of_ids(ids), tuple(row[run[0]] for run in runs)) for row, ids in shown),
         numbers=numbers_of,
         told={job.name: plan.sizings[job.sizing].summary for job in plan.jobs},
-        spanning=_spanning(plan),
+        spanning=spanning,
         key=table(
             [(number, job) for job, number in numbers_of.items() if job in held],
             ("Number", "number", lambda row: str(row[0])),
@@ -409,22 +373,3 @@ def node_map(traced: TracedPlan, most: int = _ROWS) -> Iterator[Block]:
     )
     hidden = sum(len(ids) for _, ids in alike[most:])
     yield from rest(hidden, "node", f", all of them in {code('placements')} of plan.json")
-
-
-def _in_use(plan: Plan, quarter: int) -> str:
-    """`9 of 10`."""
-    in_service = sum(pool.nodes[quarter] for pool in plan.pools)
-    if in_service:
-        return f"{sum(pool.nodes_used[quarter] for pool in plan.pools):,} of {in_service:,}"
-    return "for hours alone" if any(node.hours for node in plan.nodes) else "none"
-
-
-def _spanning(plan: Plan) -> frozenset[str]:
-    """Jobs with units, or replicas of them, that sit on several nodes at once."""
-    seats = Counter(
-        (place, held.piece)
-        for place, uses in enumerate(plan.placements)
-        for use in uses
-        for held in use.occupants
-    )
-    return frozenset(piece[0] for (_, piece), nodes in seats.items() if nodes > 1)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
 
 from planner.inputs.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
-from planner.planning.plan import NearMiss, Note, Plan, RuleUse, SecondOpinion, SettingUse
+from planner.planning.plan import Note, Plan, SettingUse
 from planner.reporting.document import (
     Blank,
     Block,
@@ -19,7 +18,6 @@ from planner.reporting.document import (
     Fold,
     Heading,
     Paragraph,
-    Table,
     Tone,
     columns_for,
     rest,
@@ -36,37 +34,32 @@ from planner.reporting.format import (
     usd,
     with_code,
 )
-from planner.reporting.sections.jobs import deciding_steps, kept_candidates
+from planner.reporting.sections.jobs import VERDICTS, deciding_steps, kept_candidates
 from planner.reporting.sections.variants import risk_rows
 from planner.reporting.traced import TracedPlan
 
 
 def near_miss_section(plan: Plan) -> Iterator[Block]:
     """The changes, what saves most first; nothing where none was found."""
-    if plan.near_misses:
-        found = sorted(plan.near_misses, key=lambda one: -one.saved_cents)
-        yield Bullets(tuple(map(_told, found)))
-
-
-def _told(one: NearMiss) -> str:
-    if one.latency_ms:
+    lines = []
+    for one in sorted(plan.near_misses, key=lambda one: -one.saved_cents):
         targets = listed([f"{key} {ms:,.0f}" for key, ms in one.latency_ms])
-        return (
-            f"{percent(one.share, 0)} more time for {one.job} ({targets}) would save "
-            f"{usd(one.saved_cents)} net present cost (planned, proved)"
-        )
-    change = f"{percent(one.share, 0)} less traffic of {one.job}"
-    if one.units:
-        change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
-    freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}"
-    return f"{change} would save {usd(one.saved_cents)} net present cost ({freed}; planned, proved)"
+        freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}; "
+        change = f"{percent(one.share, 0)} less traffic of {one.job}"
+        if one.latency_ms:
+            change, freed = f"{percent(one.share, 0)} more time for {one.job} ({targets})", ""
+        elif one.units:
+            change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
+        saved = f"{usd(one.saved_cents)} net present cost ({freed}planned, proved)"
+        lines.append(f"{change} would save {saved}")
+    if lines:
+        yield Bullets(tuple(lines))
 
 
 _LONGEST = 60
 _FIGURE = re.compile(r"[0-9][0-9.,]*")
 _BY_RULE = re.compile(r" \([a-z/0-9-]+\)$")
 """The rule that a note of a job ends with."""
-_SETTINGS, _CATALOG = "settings", "catalog"
 _LEFT_OPEN = " (the job leaves it open)"
 
 
@@ -99,44 +92,34 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
 
     With `whole` false those that differ in figures alone share a line, too.
     """
-    alike: dict[tuple[str, ...], list[Note]] = defaultdict(list)
+    shared: dict[tuple[str, str], dict[tuple[str, str], str]] = defaultdict(dict)
     for note in notes:
-        marked = note.model_copy(update={"text": with_code(note.text)})
-        alike[_kind(marked, whole=whole)].append(marked)
-    for (kind, *_), group in alike.items():
-        first = group[0]
-        told_apart = dict.fromkeys((_BY_RULE.sub("", note.text), note.origin) for note in group)
-        if kind == _SETTINGS:
-            told = "; ".join(_line(note.text, note.origin) for note in group)
-            yield f"settings that the scenario leaves open: {told}", ""
-        elif kind == _CATALOG:
+        text, origin = with_code(note.text), note.origin
+        key, told = ("", _BY_RULE.sub("", text)), text
+        if origin.startswith("rule policies/"):
+            key, told = ("settings that the scenario leaves open", ""), _line(text, origin)
+        elif origin.startswith("catalog "):
             # `xe9680-a100: cpu_cores = 112 cores is an assumption`, without the reason that follows
-            figures = (": ".join(note.text.split(": ")[:2]) for note in group)
-            told = f"catalog figures that nobody published: {'; '.join(figures)}"
-            yield f"{told} ({code('planner catalog show ID')} says why)", "catalog"
-        elif kind == _LEFT_OPEN:
-            told = "; ".join(note.text.removesuffix(_LEFT_OPEN) for note in group)
-            yield f"left open, so taken to be: {told}", first.origin
-        elif len(told_apart) > 1:
-            origins = dict.fromkeys(origin for _, origin in told_apart if origin)
-            yield f"{first.text}; likewise with other figures for the others", listed(list(origins))
+            key, told = (
+                ("catalog figures that nobody published", ""),
+                ": ".join(text.split(": ")[:2]),
+            )
+        elif text.endswith(_LEFT_OPEN):
+            key, told = ("left open, so taken to be", origin), text.removesuffix(_LEFT_OPEN)
+        elif whole:
+            key = ("", f"{key[1]}\n{origin}")
+        elif origin.startswith(("job ", "jobs ")):
+            key = ("", _FIGURE.sub("", key[1]))
+        shared[key].setdefault((_BY_RULE.sub("", told), origin), told)
+    for (kind, of), group in shared.items():
+        texts, origins = list(group.values()), dict.fromkeys(origin for _, origin in group)
+        if kind:
+            says_why = f" ({code('planner catalog show ID')} says why)" * kind.startswith("catalog")
+            origin = of or ("catalog" if says_why else "")
+            yield f"{kind}: {'; '.join(texts)}{says_why}", origin
         else:
-            yield first.text, first.origin
-
-
-def _kind(note: Note, *, whole: bool) -> tuple[str, ...]:
-    """Notes of one kind share a line."""
-    if note.origin.startswith("rule policies/"):
-        return (_SETTINGS,)
-    if note.origin.startswith("catalog "):
-        return (_CATALOG,)
-    if note.text.endswith(_LEFT_OPEN):
-        return (_LEFT_OPEN, note.origin)
-    text = _BY_RULE.sub("", note.text)
-    if whole:
-        return (text, note.origin)
-    of_a_job = note.origin.startswith(("job ", "jobs "))
-    return (_FIGURE.sub("", text) if of_a_job else text,)
+            likewise = "; likewise with other figures for the others" if len(texts) > 1 else ""
+            yield f"{texts[0]}{likewise}", listed(list(filter(None, origins)))
 
 
 def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
@@ -144,7 +127,7 @@ def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
 
     def value(one: SettingUse) -> Cell:
         style: Style = "share" if one.unit == "share" else "number"
-        return traced.at(f"settings[name={one.name}].value", style, "how-settings")
+        return traced.at(f"settings[name={one.name}].value", style)
 
     settings = table(
         traced.plan.settings,
@@ -219,13 +202,6 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-VERDICTS = {
-    "confirmed": "confirmed",
-    "undecided": "undecided, its time ended before it could say",
-    "unfounded": "disagrees without ground: what it says contradicts the program itself",
-}
-"""What a second opinion means."""
-
 _FEW_FILES = 8
 _KIND_OF_FILE = {"rules": "rule"}
 _QUESTION = ("scenario", "base")
@@ -246,65 +222,51 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
         f"Gap {gap_percent(proof.gap)} (asked: {gap_percent(proof.asked_gap)})."
     )
     yield Paragraph(f"Method: {proof.method}", tone="faint")
-    yield from _second_opinions(proof.second_opinions)
-    yield _bound(traced)
+    if proof.second_opinions:
+        least = ", no plan costs less than {}"
+        said = (
+            f"{one.solver}: {VERDICTS[one.verdict]}"
+            f"{'' if one.bound_cents is None else least.format(usd(one.bound_cents))}"
+            for one in proof.second_opinions
+        )
+        yield Paragraph("Other solvers were asked for the bound again:")
+        yield Bullets(tuple(said))
+    bound = "The bound adds up from"
+    yield table(
+        range(len(proof.bound_terms)),
+        (bound, "text", lambda at: proof.bound_terms[at][0]),
+        ("USD", "number", traced.each("proof.bound_terms[{}][1]", "cents")),
+        sums={bound: "Bound", "USD": traced.at("proof.bound_cents", "cents")},
+    )
     checked = count_of(len(proof.checks), "statement")
     yield Paragraph(
         f"An independent check confirmed {checked} about this plan from the inputs alone, each in "
         "plan.json."
     )
     made = f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}"
+    by_role = Counter(role for role, _, _ in made_by.files)
     if files:
         yield Paragraph(f"{made}, planned as of {plan.as_of}, from:")
+        rows = [one for one in made_by.files if by_role[one[0]] <= _FEW_FILES]
+        rows += [
+            (role, f"{number:,} files, each in plan.json", "")
+            for role, number in by_role.items()
+            if number > _FEW_FILES
+        ]
         yield table(
-            _some_of(made_by.files),
+            rows,
             ("File", "text", lambda row: row[1]),
             ("Role", "name", lambda row: row[0]),
             ("SHA-256", "text", lambda row: row[2]),
         )
-        return
-    scenarios = ", ".join(path for role, path, _ in made_by.files if role in _QUESTION)
-    others = Counter(role for role, _, _ in made_by.files if role not in _QUESTION)
-    counted = (
-        count_of(number, f"{_KIND_OF_FILE.get(role, role)} file") for role, number in others.items()
-    )
-    yield Paragraph(f"{made}, from {listed([scenarios, *counted])}.")
-
-
-def _bound(traced: TracedPlan) -> Table:
-    terms = traced.plan.proof.bound_terms
-    return table(
-        range(len(terms)),
-        ("The bound adds up from", "text", lambda at: terms[at][0]),
-        ("USD", "number", traced.each("proof.bound_terms[{}][1]", "cents", "how-proof")),
-        sums={
-            "The bound adds up from": "Bound",
-            "USD": traced.at("proof.bound_cents", "cents", "how-proof"),
-        },
-    )
-
-
-def _second_opinions(opinions: Sequence[SecondOpinion]) -> Iterator[Block]:
-    if opinions:
-        yield Paragraph("Other solvers were asked for the bound again:")
-        least = ", no plan costs less than {}"
-        yield Bullets(
-            tuple(
-                f"{one.solver}: {VERDICTS[one.verdict]}"
-                f"{'' if one.bound_cents is None else least.format(usd(one.bound_cents))}"
-                for one in opinions
-            )
+    else:
+        scenarios = ", ".join(path for role, path, _ in made_by.files if role in _QUESTION)
+        counted = (
+            count_of(number, f"{_KIND_OF_FILE.get(role, role)} file")
+            for role, number in by_role.items()
+            if role not in _QUESTION
         )
-
-
-def _some_of(files: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Each file; where one role has more, their number."""
-    by_role = Counter(role for role, _, _ in files)
-    for role, number in by_role.items():
-        if number > _FEW_FILES:
-            yield role, f"{number:,} files, each in plan.json", ""
-        else:
-            yield from (file for file in files if file[0] == role)
+        yield Paragraph(f"{made}, from {listed([scenarios, *counted])}.")
 
 
 def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Block]:
@@ -332,8 +294,12 @@ def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Bl
         f"{code('planner rules show ID')} tells each with formula, sources and examples."
     )
     if shown:
+        rests_on: dict[str, list[str]] = defaultdict(list)
+        for rule in shown:
+            for source in rule.sources:
+                rests_on[source].append(rule.id)
         yield table(
-            _by_page(shown),
+            rests_on.items(),
             ("Source", "text", lambda row: row[0]),
             ("Rules that rest on it", "text", lambda row: ", ".join(row[1])),
         )
@@ -341,24 +307,6 @@ def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Bl
     if errata:
         yield Paragraph("Errata of the sources that concern this plan:")
         yield Bullets(errata)
-
-
-def _by_page(rules: Iterable[RuleUse]) -> Iterator[tuple[str, list[str]]]:
-    """Each page once, with the rules that rest on it, and where on it each was read."""
-    pages: dict[str, list[tuple[str, list[str]]]] = defaultdict(list)
-    for rule in rules:
-        for source in rule.sources:
-            title, opens, address = source.rpartition(" (http")
-            pages[f"{opens}{address}" if opens else f" {source}"].append(
-                (rule.id, title.split(", "))
-            )
-    for page, cited in pages.items():
-        beside = zip(*(parts for _, parts in cited), strict=False)
-        alike = takewhile(lambda at: len(set(at)) == 1, beside)
-        shared = [part for part, *_ in alike]
-        places = [(rule, ", ".join(parts[len(shared) :])) for rule, parts in cited]
-        told = [f"{rule} ({place})" if place else rule for rule, place in places]
-        yield f"{', '.join(shared)}{page}".strip(), told
 
 
 def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
@@ -399,7 +347,7 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
         "shows the sum where the figure is pointed at, the workbook on its last sheet. "
         f"{code('costs[0].cents[2]')} is the third quarter of the first kind of cost, "
         f"{code('nodes[origin=owned]')} are the nodes that were owned, {code('count()')} counts "
-        "what stands there. Cents, W and MB there are USD, kW and GB here.",
+        "what stands there. Cents, W and MB there are USD, kW and GB here."
     )
     of_each: dict[str, Iterator[Block]] = {
         "how-cost": (
@@ -433,9 +381,8 @@ _HOW = {
     "how-optimism": (
         "Optimism bias",
         "Purchases, in present value, times the share that the scenario states, added to the net "
-        "present cost; what servers are worth at the end stays as planned. The UK Green Book asks "
-        "for such an adjustment; the rule `policies/steep-optimism-bias` names where, and its "
-        "range for equipment.",
+        "present cost. The UK Green Book asks for such an adjustment; the rule "
+        "`policies/steep-optimism-bias` names where, and its range for equipment.",
     ),
     "how-bill": (
         "Bill of materials",
@@ -444,11 +391,10 @@ _HOW = {
     ),
     "how-let-go": (
         "Owned nodes let go",
-        "What a sale brings is as the fleet states it, times the nodes. What is saved is what "
-        "these nodes cost within the horizon if they are kept, less what they still cost: of those "
-        "sold, all from the quarter of the sale on; of those switched off, energy, and "
-        "support where the contract says so. The net present cost falls by both in present value, "
-        "less what a node that is sold would have brought right after the horizon.",
+        "What is saved is what these nodes cost within the horizon if they are kept, less what "
+        "they still cost: those switched off need support where the contract says so. The net "
+        "present cost falls by that and by what a sale brings, less what a node that is sold would "
+        "have brought right after the horizon.",
     ),
     "how-need": (
         "Units",
@@ -462,8 +408,7 @@ _HOW = {
     ),
     "how-break-even": (
         "Break-even",
-        "Of one node: bought, less what it is worth at the end of the horizon, and rented for "
-        "every hour.",
+        "Of one node: bought, less what it is worth at the end, and rented for every hour.",
     ),
     "how-margins": (
         "Margins",
@@ -478,21 +423,16 @@ _HOW = {
     ),
     "how-serving": (
         "Traffic and latency",
-        "Requests per second are those of the scenario at the peak; what a replica is planned for "
-        "and how long users wait follows from the rules under serving/, as the sums of the job "
-        "show. Tokens are those of prompts and answers at mean traffic; their cost is that of the "
-        "GPUs held.",
+        "Requests per second are those of the scenario at the peak; what a replica takes and how "
+        "long users wait follows from the rules under serving/, as the sums of the job show.",
     ),
     "how-apis": (
         "APIs",
-        "Tokens at mean traffic times the prices by the token that the scenario states. GPUs are "
-        "charged for what is held of them; an API is paid for what is asked of it, so that its "
-        "cost grows with the traffic and theirs does not.",
+        "Tokens at mean traffic times the prices by the token that the scenario states.",
     ),
     "how-site": (
         "Power and space",
-        "Nodes in service times what the catalog or the scenario says of one; limits are those of "
-        "the scenario.",
+        "Nodes in service times what the catalog or the scenario says of one.",
     ),
     "how-settings": (
         "Parameters",

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from math import inf
+from typing import NamedTuple
 
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.planning.ledger.accounts import LimitMargin, Meets, Price
-from planner.planning.ledger.traced import TracedFigure
+from planner.planning.accounts import LimitMargin, Meets
 from planner.reporting.document import (
     Blank,
     Block,
@@ -28,27 +28,14 @@ from planner.reporting.document import (
     table,
     titled,
 )
-from planner.reporting.format import (
-    Style,
-    code,
-    count_of,
-    listed,
-    money_short,
-    percent,
-    usd,
-)
+from planner.reporting.format import Style, code, count_of, listed, money_short, percent, usd
+from planner.reporting.sections.capacity import limit_style, limit_title
 from planner.reporting.sections.cost import optimism_rows
 from planner.reporting.sections.options import command_for, short_text
-from planner.reporting.sections.sites import limit_style, limit_title
-from planner.reporting.sections.variants import (
-    NO_PLAN,
-    acquired_short,
-    acquired_text,
-    moved_text,
-)
+from planner.reporting.sections.variants import NO_PLAN, acquired_short, acquired_text, moved_text
 from planner.reporting.traced import TracedFile, TracedPlan
 from planner.whatif.results import PlanSummary
-from planner.whatif.sensitivity import Moved, Sensitivity, Swing, SwitchingPoint
+from planner.whatif.sensitivity import Moved, Sensitivity, Swing
 
 _OF_PICTURE = "Net present cost with one figure moved at a time, the widest first."
 _NAMED = 4
@@ -56,30 +43,24 @@ _NAMED = 4
 _NONE = "–"
 _BIAS = Blank(f"{code('finance.optimism_bias:')} of the scenario")
 _ENDS = ("low", "high")
-_TRACE = "how-sensitivity"
+_FILE, _TRACE = "sensitivity.json", "how-sensitivity"
 
 
 def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
     """What ends the plan first; then every figure, planned anew, and where the plan turns."""
     found = traced.beside.sensitivity
-    yield from titled((("What ends this plan first", margins_section(traced)),), 3)
-    rows: tuple[tuple[str, Cell], ...] = ()
+    fields = list(optimism_rows(traced)) or [("Uplift of purchases for optimism bias", _BIAS)]
+    yield from titled((("What ends this plan first", _margins(traced)),), 3)
     if found is None:
         command = code(command_for("sensitivity", traced.plan))
         turns = Blank(f"{command}, where plan.json is, and report again")
-        rows = (("At which price, growth or delay the recommendation turns", turns),)
+        fields.insert(0, ("At which price, growth or delay the recommendation turns", turns))
     else:
         picture = tornado(found)
-        picture = picture and replace(picture, says=_OF_PICTURE)  # the headline stands below
         yield Heading("One figure moved at a time", 3)
-        yield from (picture,) if picture else ()
+        yield from (replace(picture, says=_OF_PICTURE),) if picture else ()  # what is said follows
         yield from beneath(_planned_anew(found))
-    yield Fields(
-        (
-            *rows,
-            *(tuple(optimism_rows(traced)) or (("Uplift of purchases for optimism bias", _BIAS),)),
-        )
-    )
+    yield Fields(tuple(fields))
 
 
 def sensitivity_document(found: Sensitivity) -> Document:
@@ -88,22 +69,41 @@ def sensitivity_document(found: Sensitivity) -> Document:
 
 
 def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
-    known = TracedFile(found, "sensitivity.json", _TRACE)
+    known = TracedFile(found, _FILE, _TRACE)
+    ends = tuple(
+        f"{one.name}, {moved_text(one.unit, end.by)}, {short_text(end.figures) or 'none'}"
+        for one in found.swings
+        for end in (one.low, one.high)
+        if end.figures.cost_cents is not None and end.figures.giving_way != found.base.giving_way
+    )
+    others = (
+        Paragraph(
+            "Here other jobs give way than as the scenario stands "
+            f"({short_text(found.base) or 'none'}), so that the costs are not those of the same "
+            "work:",
+            tone="warning",
+        ),
+        Bullets(ends),
+    )
+    plans = [found.base, *(end.figures for one in found.swings for end in (one.low, one.high))]
+    plans += [turn.after.figures for one in found.swings for turn in one.turns]
+    number = sum(one.result in ("not proved", "no plan in time") for one in plans)
+    told = f"NOT proved within the limits: {count_of(number, 'plan')} of those shown."
     return (
         Paragraph(headline(found), tone="strong"),
         Paragraph(
             f"Each figure is moved by {percent(found.swing)} of its value either way, lead times "
             f"by {count_of(found.weeks, 'week')}, and everything is planned anew; amounts are "
-            "changes of the net present cost in USD. sensitivity.json has these plans, with the "
+            f"changes of the net present cost in USD. {_FILE} has these plans, with the "
             f"settings that {code('planner plan')} makes each with again.",
             "faint",
             _TRACE,
         ),
         *_swings(found, known),
-        *_other_jobs_short(found),
+        *(others if ends else ()),
         Heading("Where the recommendation turns"),
         *_turns(found, known),
-        *_unproved(found),
+        *((Paragraph(told, tone="warning"),) if number else ()),
     )
 
 
@@ -181,9 +181,10 @@ def headline(found: Sensitivity) -> str:
         return f"{told} as it stands: {found.base.reason}."
     told = f"{usd(cost)}, {found.base.result}"
     none = [
-        f"{one.name} {moved_text(one.unit, moved.by)}{_in_brackets(_stated(one, moved))}"
+        f"{one.name} {moved_text(one.unit, moved.by)}{stated and f' ({stated})'}"
         for one in found.swings
         for moved in one.without_plan
+        for stated in [_stated(one, moved)]
         if moved.figures.result == "infeasible"
     ]
     if none:
@@ -204,31 +205,9 @@ def headline(found: Sensitivity) -> str:
     return f"{told}."
 
 
-def _in_brackets(stated: str) -> str:
-    return f" ({stated})" if stated else ""
-
-
 def _some(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     return listed([*names[:_NAMED], f"{more:,} more"] if more > 0 else names, "or")
-
-
-def _other_jobs_short(found: Sensitivity) -> Iterator[Block]:
-    """The ends at which the cost is that of other jobs; nothing where none gives way otherwise."""
-    ends = tuple(
-        f"{one.name}, {moved_text(one.unit, end.by)}, {short_text(end.figures) or 'none'}"
-        for one in found.swings
-        for end in (one.low, one.high)
-        if end.figures.cost_cents is not None and end.figures.giving_way != found.base.giving_way
-    )
-    if ends:
-        yield Paragraph(
-            "Here other jobs give way than as the scenario stands "
-            f"({short_text(found.base) or 'none'}), so that the costs are not those of the same "
-            "work:",
-            tone="warning",
-        )
-        yield Bullets(ends)
 
 
 def _stated(one: Swing, moved: Moved) -> str:
@@ -249,14 +228,6 @@ def then_acquired(figures: PlanSummary) -> str:
         return acquired_text(figures.acquired)
     reason = figures.reason
     return reason if reason.startswith(NO_PLAN) else f"{NO_PLAN}: {reason}"
-
-
-def _unproved(found: Sensitivity) -> Iterator[Block]:
-    plans = [found.base, *(end.figures for one in found.swings for end in (one.low, one.high))]
-    plans += [turn.after.figures for one in found.swings for turn in one.turns]
-    if number := sum(one.result in ("not proved", "no plan in time") for one in plans):
-        words = f"NOT proved within the limits: {count_of(number, 'plan')} of those shown."
-        yield Paragraph(words, tone="warning")
 
 
 def tornado(found: Sensitivity) -> Tornado | None:
@@ -286,7 +257,6 @@ def _end(moved: Moved, base: int) -> End:
     return added / 100, f"{words}, {side}"
 
 
-_FILE = "sensitivity.json"
 _KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved", "hourly": "rented by the hour"}
 _LEVERS = {"energy": "price of energy", "support": "support"}
 """Costs whose price the sensitivity moves, by its name there."""
@@ -306,146 +276,85 @@ _ROOMS: dict[str, tuple[str, Style]] = {
 }
 
 
+class _Flip(NamedTuple):
+    """How far a figure may move, and what then stands against the plan."""
+
+    by: float
+    name: str
+    at: Cell
+    then: str
+    left: Cell = _NONE
+
+
 def flips_table(traced: TracedPlan) -> Iterator[Table]:
     """For page 1: the three nearest switching values, and the tightest limit.
 
     Nothing where no price or limit stands against the plan.
     """
     found = traced.beside.sensitivity
-    near = (row for row in (*_prices(traced, found), *_levers(found)) if abs(row[0]) <= _FAR)
-    rows = sorted(near, key=lambda row: abs(row[0]))
-    nearest = {(cell_text(row[1]), row[2]): row for _, row in reversed(rows)}
-    flips = [(row[0], row[1], row[2]) for row in list(nearest.values())[: -_FLIPS - 1 : -1]]
-    rooms = [room for room in traced.capacity.limit_margins() if room.one and room.one.value]
-    if rooms:
-        room = min(rooms, key=lambda room: float(room.left.value / _one(room).value))
+    near = sorted((*_prices(traced), *_levers(found)), key=lambda flip: abs(flip.by))
+    apart: dict[tuple[str, str], _Flip] = {}
+    for flip in near:
+        if abs(flip.by) <= _FAR:
+            apart.setdefault((cell_text(flip.at), flip.then), flip)
+    flips = list(apart.values())[:_FLIPS]
+    rooms = [(room, room.one) for room in traced.capacity.limit_margins() if room.one]
+    if rooms := [(room, one) for room, one in rooms if one.value]:
+        room, one = min(rooms, key=lambda room: float(room[0].left.value / room[1].value))
         style, quarter = _ROOMS[room.what][1], traced.plan.quarters[room.quarter]
-        left = traced.figure(room.left, style, "how-margins")
-        takes = traced.figure(_one(room), style, "how-margins").text
-        flips.append(
-            (_title(room), left, f"is all that is left in {quarter}; one more node takes {takes}")
-        )
+        left, takes = (traced.figure(of, style, "how-margins") for of in (room.left, one))
+        then = f"is all that is left in {quarter}; one more node takes {takes.text}"
+        flips.append(_Flip(0, _title(room), left, then))
     anew = "planned anew where it says so" if found else "worked out from the plan as it is"
-    yield from [
-        table(
+    if flips:
+        yield table(
             flips,
-            ("What would flip the decision", "text", lambda row: row[0]),
-            ("How far", "number", lambda row: row[1]),
-            ("Then", "text", lambda row: row[2]),
+            ("What would flip the decision", "text", lambda flip: flip.name),
+            ("How far", "number", lambda flip: flip.at),
+            ("Then", "text", lambda flip: flip.then),
             caption=f"Switching values, the nearest first, {anew}; last, the tightest limit other "
             "than money",
         )
-    ][: len(flips)]
 
 
-def _one(room: LimitMargin) -> TracedFigure:
-    return room.one or room.allowed
-
-
-def _levers(found: Sensitivity | None) -> Iterator[tuple[float, tuple[Cell, ...]]]:
-    """Where the plan turns with what is no price of its own, such as growth."""
-    for place, swing in enumerate(found.swings if found else ()):
-        if swing.unit == "share" and not swing.name.startswith("price of "):
-            for number, turn in enumerate(swing.turns):
-                known = TracedFile(found, _FILE, _TRACE)  # type: ignore[arg-type]
-                at = known.at(f"swings[{place}].turns[{number}].after.by", "margin")
-                then = f"planned anew, the plan turns: {_after(turn)}"
-                yield turn.after.by, (swing.name.capitalize(), at, then)
-
-
-def margins_section(traced: TracedPlan) -> Iterator[Block]:
+def _margins(traced: TracedPlan) -> Iterator[Block]:
     """Prices until a budget is exhausted; then what is left under limits."""
-    found = traced.beside.sensitivity
-    rows = sorted(_prices(traced, found), key=lambda row: (row[0] < 0, abs(row[0])))
-    if rows:
+    flips = sorted(_prices(traced), key=lambda flip: (flip.by < 0, abs(flip.by)))
+    if flips:
         yield Paragraph(
             "How far each price may move by itself, at most, before this plan exceeds a budget or "
             "is no longer the cheaper way. Worked out from the plan as it is, with every job and "
             "every node kept; planned anew, it may turn to other nodes sooner."
         )
         yield table(
-            (cells for _, cells in rows),
-            ("Price", "text", lambda row: row[0]),
-            ("At most", "number", lambda row: row[1]),
-            ("Then", "text", lambda row: row[2]),
-            ("Left until then, USD", "number", lambda row: row[3]),
+            flips,
+            ("Price", "text", lambda flip: flip.name),
+            ("At most", "number", lambda flip: flip.at),
+            ("Then", "text", lambda flip: flip.then),
+            ("Left until then, USD", "number", lambda flip: flip.left),
             caption="Prices, the nearest limit first; below zero is down",
         )
-    elif found is None:
+    elif traced.beside.sensitivity is None:
         yield Paragraph(
             "No budget limits a price, and nothing that is bought could be rented: only planning "
             "anew tells at which price another plan becomes the cheaper one."
         )
-    yield from _rooms(traced)
 
+    def cell(room: LimitMargin, name: str) -> Cell:
+        known = getattr(room, name)
+        style = _ROOMS[room.what][1]
+        return _NONE if known is None else traced.figure(known, style, "how-margins")
 
-def _prices(
-    traced: TracedPlan, found: Sensitivity | None
-) -> Iterator[tuple[float, tuple[Cell, ...]]]:
-    """What each price meets first either way: a limit, or a turn that planning anew has found."""
-    accounts = traced.accounts
-    for price in accounts.prices():
-        swing, name = _swing(traced, price, found), _name(traced, price)
-        for meets, sign in ((accounts.met_by_rise(price), 1), (accounts.met_by_fall(price), -1)):
-            turn = _turn(swing, sign)
-            if turn and swing and found:
-                number, one = turn
-                by = one.after.by
-                if meets is None or abs(by) < abs(meets.by.value):
-                    known = TracedFile(found, _FILE, _TRACE)
-                    at = known.at(f"swings[{swing[0]}].turns[{number}].after.by", "margin")
-                    yield by, (name, at, f"planned anew, the plan turns: {_after(one)}", "–")
-                    continue
-            if meets is None:
-                continue
-            at = traced.figure(meets.by, "margin", "how-margins")
-            left = "–" if meets.left is None else traced.figure(meets.left, "usd", "how-margins")
-            yield float(meets.by.value), (name, at, _then(traced, meets), left)
-
-
-def _then(traced: TracedPlan, meets: Meets) -> str:
-    if meets.budget is not None:
-        return f"exceeds the budget for {_budget(traced, meets.budget)}"
-    return "renting a node that is used in all hours is cheaper than buying it"
-
-
-def _after(turn: SwitchingPoint) -> str:
-    figures = turn.after.figures
-    if figures.cost_cents is None:
-        return NO_PLAN if figures.result == "infeasible" else f"{NO_PLAN} found in time"
-    return f"another plan ({acquired_short(figures.acquired)})"
-
-
-def _budget(traced: TracedPlan, place: int) -> str:
-    """`capital in 2027Q3`, `running cost over the horizon`."""
-    budget = traced.plan.budgets[place]
-    return f"{_SPENDS[budget.spend]} {f'in {budget.quarter}' if budget.quarter else 'in all'}"
-
-
-def _name(traced: TracedPlan, price: Price) -> str:
-    """`Price of xe9680-h200, bought (buy-h200-dublin)`."""
-    if price.cost is not None:
-        return f"Price of {price.kind}"
-    how = _KINDS[price.kind]
-    if price.node_type is None:
-        return f"All prices of what is {how}, together"
-    offers = sorted({traced.plan.acquisitions[place].offer for place in price.lines})
-    return f"Price of {price.node_type}, {how} ({listed(offers)})"
-
-
-def _swing(traced: TracedPlan, price: Price, found: Sensitivity | None) -> tuple[int, Swing] | None:
-    """Where the sensitivity moves this price and nothing else."""
-    offers = {traced.plan.acquisitions[place].offer for place in price.lines}
-    name = _LEVERS.get(price.kind)
-    if len(offers) == 1 and price.node_type is not None:
-        name = f"price of {offers.pop()}"
-    swings = enumerate(found.swings if found else ())
-    return next(((place, one) for place, one in swings if one.name == name), None)
-
-
-def _turn(swing: tuple[int, Swing] | None, sign: int) -> tuple[int, SwitchingPoint] | None:
-    turns = enumerate(swing[1].turns if swing else ())
-    return next(((place, one) for place, one in turns if one.after.by * sign > 0), None)
+    amounts = {"Taken": "taken", "Allowed": "allowed", "Left": "left", "One node takes": "one"}
+    if rooms := list(traced.capacity.limit_margins()):
+        yield table(
+            rooms,
+            ("Limit", "text", _title),
+            ("Tightest in", "name", lambda room: traced.plan.quarters[room.quarter]),
+            *columns_for(amounts.items(), cell),
+            caption="Limits other than money, in the quarter in which the least is left; power is "
+            "by nameplates",
+        )
 
 
 def _title(room: LimitMargin) -> str:
@@ -453,26 +362,60 @@ def _title(room: LimitMargin) -> str:
     return _ROOMS[room.what][0].format(*of)
 
 
-def _rooms(traced: TracedPlan) -> Iterator[Table]:
-    def cell(room: LimitMargin, name: str) -> Cell:
-        known = getattr(room, name)
-        style = _ROOMS[room.what][1]
-        return "–" if known is None else traced.figure(known, style, "how-margins")
+def _levers(found: Sensitivity | None) -> Iterator[_Flip]:
+    """Where the plan turns with what is no price of its own, such as growth."""
+    for place, swing in enumerate(found.swings if found else ()):
+        if found and swing.unit == "share" and not swing.name.startswith("price of "):
+            for number in range(len(swing.turns)):
+                yield _turned(found, place, number, swing.name.capitalize())
 
-    if rooms := list(traced.capacity.limit_margins()):
-        yield table(
-            rooms,
-            ("Limit", "text", _title),
-            ("Tightest in", "name", lambda room: traced.plan.quarters[room.quarter]),
-            *columns_for(
-                (
-                    ("Taken", "taken"),
-                    ("Allowed", "allowed"),
-                    ("Left", "left"),
-                    ("One node takes", "one"),
-                ),
-                cell,
-            ),
-            caption="Limits other than money, in the quarter in which the least is left; power is "
-            "by nameplates",
-        )
+
+def _turned(found: Sensitivity, place: int, number: int, name: str) -> _Flip:
+    """A turn that planning anew has found, and what is acquired beyond it."""
+    after = found.swings[place].turns[number].after
+    known = TracedFile(found, _FILE, _TRACE)
+    at = known.at(f"swings[{place}].turns[{number}].after.by", "margin")
+    told = f"another plan ({acquired_short(after.figures.acquired)})"
+    if after.figures.cost_cents is None:
+        told = NO_PLAN if after.figures.result == "infeasible" else f"{NO_PLAN} found in time"
+    return _Flip(after.by, name, at, f"planned anew, the plan turns: {told}")
+
+
+def _prices(traced: TracedPlan) -> Iterator[_Flip]:
+    """What each price meets first either way: a limit, or a turn that planning anew has found."""
+    accounts, found = traced.accounts, traced.beside.sensitivity
+    for price in accounts.prices():
+        offers = sorted({traced.plan.acquisitions[place].offer for place in price.lines})
+        name, lever = f"Price of {price.kind}", _LEVERS.get(price.kind)
+        if price.cost is None:
+            how = _KINDS[price.kind]
+            name = f"All prices of what is {how}, together"
+            if price.node_type is not None:
+                name = f"Price of {price.node_type}, {how} ({listed(offers)})"
+        if len(offers) == 1 and price.node_type is not None:
+            lever = f"price of {offers[0]}"
+        turns = [
+            _turned(found, place, number, name)
+            for place, swing in enumerate(found.swings if found else ())
+            if found and swing.name == lever
+            for number in range(len(swing.turns))
+        ]
+        for meets, sign in ((accounts.met_by_rise(price), 1), (accounts.met_by_fall(price), -1)):
+            flips = [flip for flip in turns if flip.by * sign > 0][:1]
+            if meets is not None:
+                at = traced.figure(meets.by, "margin", "how-margins")
+                left: Cell = _NONE
+                if meets.left is not None:
+                    left = traced.figure(meets.left, "usd", "how-margins")
+                flips.insert(0, _Flip(float(meets.by.value), name, at, _then(traced, meets), left))
+            if flips:
+                yield min(flips, key=lambda flip: abs(flip.by))
+
+
+def _then(traced: TracedPlan, meets: Meets) -> str:
+    """Such as `exceeds the budget for capital in 2027Q3`."""
+    if meets.budget is None:
+        return "renting a node that is used in all hours is cheaper than buying it"
+    budget = traced.plan.budgets[meets.budget]
+    when = f"in {budget.quarter}" if budget.quarter else "in all"
+    return f"exceeds the budget for {_SPENDS[budget.spend]} {when}"

@@ -1,37 +1,53 @@
-"""Plans of many variants: rows of a sweep side by side, and what many futures cost."""
+"""Plans held against plans: two compared, rows of a sweep side by side, and many futures."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from planner.inputs.text import csv_text, flow
+from planner.planning.traced_figures import NOTHING, TracedFigure
 from planner.planning.words import nodes_text
 from planner.reporting.document import (
     Bands,
     Block,
+    Bullets,
     Cell,
+    Chart,
+    ColumnKind,
     Document,
+    Fields,
     Figure,
+    Getter,
     Heading,
     Paragraph,
-    Table,
+    Series,
+    beneath,
     columns_for,
+    rest,
     table,
+    titled,
 )
 from planner.reporting.format import (
+    Style,
     code,
     count_of,
     dollars,
     listed,
     money_short,
     percent,
+    quarter_runs,
     record,
+    shortened,
     signed_percent,
     usd,
+    with_code,
 )
+from planner.reporting.sections.purchases import action_of
 from planner.reporting.traced import TracedFile
+from planner.whatif.actuals import PlannedAndActual
+from planner.whatif.compare import Amount, ChangedOrigin, Comparison, Replay
 from planner.whatif.results import Acquired, PlanSummary
 from planner.whatif.risk import (
     WORST_PER_CENT,
@@ -82,13 +98,31 @@ def moved_text(unit: str, by: float) -> str:
 
 def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
     """All rows of a sweep, with the cheapest and the dearest named."""
-    every = [_changes(row) for row in rows]
+    every = [(*row.variant.apply, *map(str, row.variant.settings)) for row in rows]
     shared = [one for one in every[0] if all(one in row for row in every)] if len(rows) > 1 else []
-    told = [Paragraph(f"In all of them: {listed(shared)}.")] if shared else []
+    costs = [row.figures.cost_cents for row in rows if row.figures.cost_cents is not None]
+    proved = sum(row.figures.result == "proved" for row in rows)
+    told = f"{count_of(len(rows), 'variant')}, {proved} of them proved"
+    if costs:
+        told += f"; from {money_short(min(costs))} to {money_short(max(costs))}"
+    if len(costs) < len(rows):
+        told += f"; {len(rows) - len(costs)} without a plan"
+
+    def planned(cell: Callable[[PlanSummary], str | None]) -> Callable[[int], str]:
+        """A dash where there is no plan, or no such figure."""
+        return lambda at: _NONE if figures[at].cost_cents is None else cell(figures[at]) or _NONE
+
+    def status(at: int) -> str:
+        one = figures[at]
+        if one.cost_cents is None:
+            return f"{one.result}: {one.reason}"
+        return f"{one.result}; short: {', '.join(one.short)}" if one.short else one.result
+
+    figures = [row.figures for row in rows]
     return (
         Heading(f"Sweep of {title}", 1),
-        Paragraph(_summary(rows), tone="strong"),
-        *told,
+        Paragraph(f"{told}.", tone="strong"),
+        *([Paragraph(f"In all of them: {listed(shared)}.")] * bool(shared)),
         Paragraph(
             "Cost is net present cost in USD. Acquired: nodes that enter service, a rented one "
             "anew in each quarter. Nodes: in service where most are, owned ones included. Idle: "
@@ -96,80 +130,65 @@ def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
             "over the quarters.",
             tone="faint",
         ),
-        _table(rows, shared),
+        table(
+            range(len(rows)),
+            (
+                "Variant",
+                "text",
+                lambda at: ", ".join(one for one in every[at] if one not in shared) or "as it is",
+            ),
+            ("Cost", "number", planned(lambda one: dollars(one.cost_cents or 0))),
+            ("Acquired", "text", planned(lambda one: acquired_short(one.acquired))),
+            ("Nodes", "number", planned(lambda one: f"{one.nodes or 0:,}")),
+            (
+                "Idle",
+                "number",
+                planned(lambda one: None if one.gpus_idle is None else percent(one.gpus_idle)),
+            ),
+            (
+                "kW",
+                "number",
+                planned(lambda one: None if one.drawn_w is None else f"{one.drawn_w / 1000:,.1f}"),
+            ),
+            ("Status", "text", status),
+        ),
     )
-
-
-def _changes(row: SweepRow) -> tuple[str, ...]:
-    return (*row.variant.apply, *map(str, row.variant.settings))
-
-
-def _table(rows: Sequence[SweepRow], shared: Sequence[str]) -> Table:
-    def label(row: SweepRow) -> str:
-        own = (one for one in _changes(row) if one not in shared)
-        return ", ".join(own) or "as it is"
-
-    def planned(cell: Callable[[PlanSummary], str]) -> Callable[[SweepRow], str]:
-        return lambda row: _NONE if row.figures.cost_cents is None else cell(row.figures)
-
-    def status(row: SweepRow) -> str:
-        one = row.figures
-        if one.cost_cents is None:
-            return f"{one.result}: {one.reason}"
-        return f"{one.result}; short: {', '.join(one.short)}" if one.short else one.result
-
-    return table(
-        rows,
-        ("Variant", "text", label),
-        ("Cost", "number", planned(lambda one: dollars(one.cost_cents or 0))),
-        ("Acquired", "text", planned(lambda one: acquired_short(one.acquired))),
-        ("Nodes", "number", planned(lambda one: _or_none(one.nodes, "{:,}".format))),
-        ("Idle", "number", planned(lambda one: _or_none(one.gpus_idle, percent))),
-        ("kW", "number", planned(lambda one: _or_none(one.drawn_w, _kilowatts))),
-        ("Status", "text", status),
-    )
-
-
-def _kilowatts(watts: float) -> str:
-    return f"{watts / 1000:,.1f}"
-
-
-def _or_none(value: float | None, words: Callable[[float], str]) -> str:
-    return _NONE if value is None else words(value)
-
-
-def _summary(rows: Sequence[SweepRow]) -> str:
-    costs = [row.figures.cost_cents for row in rows if row.figures.cost_cents is not None]
-    proved = sum(row.figures.result == "proved" for row in rows)
-    without = len(rows) - len(costs)
-    parts = [f"{count_of(len(rows), 'variant')}, {proved} of them proved"]
-    if costs:
-        parts.append(f"from {money_short(min(costs))} to {money_short(max(costs))}")
-    if without:
-        parts.append(f"{without} without a plan")
-    return "; ".join(parts) + "."
 
 
 def sweep_csv(rows: Sequence[SweepRow]) -> str:
     """All rows for a spreadsheet: a column for each value that is set, and for each offer."""
     records = sweep_rows(rows)
-    return csv_text(
-        [
-            tuple(records[0]),
-            *(tuple(_csv_cell(*cell) for cell in one.items()) for one in records),
-        ]
-    )
 
+    def cell(column: str, value: object) -> object:
+        return f"{value:.2f}" if column.endswith("_usd") and isinstance(value, float) else value
 
-def _csv_cell(column: str, value: object) -> object:
-    return f"{value:.2f}" if column.endswith("_usd") and isinstance(value, float) else value
+    lines = (tuple(cell(*one) for one in record.items()) for record in records)
+    return csv_text([tuple(records[0]), *lines])
 
 
 def sweep_rows(rows: Sequence[SweepRow]) -> list[dict[str, object]]:
     """The same as records: a value that is set stays as it was written, dollars are floats."""
     titles = titles_of(rows)
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
-    return [_record(row, titles, offers) for row in rows]
+    records: list[dict[str, object]] = []
+    for row in rows:
+        figures, planned = row.figures, row.figures.cost_cents is not None
+        stated = {one.path: one.value_text for one in row.variant.settings}
+        acquired = Counter[str]()
+        for one in figures.acquired:
+            acquired[one.offer] += one.count
+        records.append(
+            {
+                "apply": _listed(row.variant.apply),
+                **{title: stated.get(path) for path, title in titles.items()},
+                "result": figures.result,
+                **record(figures, PLAN_COLUMNS),
+                **{f"acquired {offer}": acquired[offer] if planned else None for offer in offers},
+                "short": _listed(figures.short),
+                "reason": figures.reason,
+            }
+        )
+    return records
 
 
 def titles_of(rows: Sequence[SweepRow]) -> dict[tuple[str, ...], str]:
@@ -181,26 +200,6 @@ def titles_of(rows: Sequence[SweepRow]) -> dict[tuple[str, ...], str]:
     return titles
 
 
-def _record(
-    row: SweepRow, titles: Mapping[tuple[str, ...], str], offers: Sequence[str]
-) -> dict[str, object]:
-    figures = row.figures
-    stated = {one.path: one.value_text for one in row.variant.settings}
-    bought = Counter[str]()
-    for one in figures.acquired:
-        bought[one.offer] += one.count
-    planned = figures.cost_cents is not None
-    return {
-        "apply": _listed(row.variant.apply),
-        **{title: stated.get(path) for path, title in titles.items()},
-        "result": figures.result,
-        **record(figures, PLAN_COLUMNS),
-        **{f"acquired {offer}": bought[offer] if planned else None for offer in offers},
-        "short": _listed(figures.short),
-        "reason": figures.reason,
-    }
-
-
 PLAN_COLUMNS = "cost_usd bound_usd capex_usd nodes node_types gpus_idle power_w drawn_w moves"
 """Of a record of one plan; None where there is no plan."""
 
@@ -210,12 +209,10 @@ def _listed(names: Iterable[str]) -> str:
     return flow(tuple(names))[1:-1]
 
 
-RiskRow: TypeAlias = "tuple[str, str, Cell, Cell, Cell]"
-
-
 def risk_document(found: Risk) -> Document:
     """Cost by percentile, the chance of each quarter, and what the futures acquire."""
-    blocks: tuple[Block, ...] = (
+    base = found.base.cost_cents or 0
+    return (
         Heading(f"Risk of {found.scenario}", 1),
         Paragraph(_risk_summary(found), tone="strong"),
         Paragraph(
@@ -223,9 +220,18 @@ def risk_document(found: Risk) -> Document:
             "as if it were known; amounts are net present cost in USD.",
             tone="faint",
         ),
-        *_caveats(found),
+        *(Paragraph(told, tone="warning") for told in _caveats(found)),
         Heading("Cost"),
-        _costs(found),
+        table(
+            zip(found.percentiles, found.cost_cents, strict=True),
+            ("Futures at or below", "name", lambda row: f"{row[0]} %"),
+            ("Cost", "number", lambda row: dollars(row[1])),
+            (
+                "More",
+                "number",
+                lambda row: f"{'+' if row[1] > base else ''}{dollars(row[1] - base)}",
+            ),
+        ),
         Heading("How often what is bought now falls short"),
         Paragraph(
             f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Asked of each "
@@ -237,38 +243,33 @@ def risk_document(found: Risk) -> Document:
             ("Falls short", "number", _share),
             ("95 % confidence", "number", lambda one: " – ".join(map(percent, one.range))),
         ),
+        *(_choices(found, found.choices) if found.choices else ()),
     )
-    return (*blocks, *_choices(found, found.choices)) if found.choices else blocks
 
 
-def _choices(found: Risk, choices: PurchasePlans) -> tuple[Block, ...]:
+def _choices(found: Risk, choices: PurchasePlans) -> Iterator[Block]:
     """Purchase plans side by side, and which of them is best in the bad cases."""
     best, first = choices.plans[choices.best], choices.plans[0]
-    number = count_of(len(choices.plans), "purchase plan")
     words = (
-        f"{number} held against each other: what is bought and reserved is chosen once, what is "
-        "rented and what runs where adapts to each future, where above it was given too. The first "
-        "is that of the scenario as it stands; each other is searched over the futures that are "
-        "the worst for those before it. A plan falls short where it cannot hold all jobs, budgets "
-        "included. The best does so in the fewest futures; of several such, it has the least mean "
-        f"cost of the worst {WORST_PER_CENT} % of futures. "
-        f"{_bounded(found, choices)}"
+        "What is bought and reserved is chosen once, what is rented and what runs where adapts to "
+        "each future, where above it was given too; a plan falls short where it cannot hold all "
+        "jobs, budgets included."
     )
+    if len(choices.plans) > 1:
+        words += (
+            f" {len(choices.plans)} purchase plans are held against each other. The first is that "
+            "of the scenario as it stands; each other is searched over the futures that are the "
+            "worst for those before it. The best falls short in the fewest futures; of several "
+            f"such, it has the least mean cost of the worst {WORST_PER_CENT} % of futures."
+        )
+    told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."
     if len(choices.plans) == 1:
         told = "No purchases were tried beside those of the scenario's own plan."
-        words = (
-            "What is bought and reserved is that of the scenario as it stands in every future; "
-            "what is rented and what runs where adapts to each, where above it was given too. It "
-            "falls short where it cannot hold all jobs, budgets included. "
-            f"{_bounded(found, choices)}"
-        )
     elif best is first:
         told = "What the scenario's own plan buys is the best of these in the bad cases."
-    else:
-        told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."
-        if None not in (best.worst_cents, first.worst_cents) and best.short == first.short:
-            saved = (first.worst_cents or 0) - (best.worst_cents or 0)
-            told += f" Its bad cases cost {money_short(saved)} less, on average."
+    elif None not in (best.worst_cents, first.worst_cents) and best.short == first.short:
+        saved = (first.worst_cents or 0) - (best.worst_cents or 0)
+        told += f" Its bad cases cost {money_short(saved)} less, on average."
 
     def named(one: PurchasePlan) -> str:
         name = "as the scenario stands"
@@ -277,24 +278,19 @@ def _choices(found: Risk, choices: PurchasePlans) -> tuple[Block, ...]:
         return f"{name} (best)" if one is best else name
 
     def cost(one: PurchasePlan, share: int) -> str:
-        return dollars(at_percentile(one.costs_cents, share)) if one.costs_cents else "–"
+        return dollars(at_percentile(one.costs_cents, share)) if one.costs_cents else _NONE
 
-    return (
-        Heading("What to buy for the bad cases"),
-        Paragraph(told, tone="strong"),
-        Paragraph(words),
-        table(
-            choices.plans,
-            ("Bought, and reserved", "text", lambda one: acquired_text(one.purchased)),
-            ("Found", "text", named),
-            ("Falls short", "number", lambda one: percent(one.short / found.futures)),
-            *columns_for((("50 %", 50), ("95 %", 95)), cost),
-            (
-                f"Worst {WORST_PER_CENT} %",
-                "number",
-                lambda one: dollars(one.worst_cents or 0) if one.costs_cents else "–",
-            ),
-        ),
+    worst = f"Worst {WORST_PER_CENT} %"
+    yield Heading("What to buy for the bad cases")
+    yield Paragraph(told, tone="strong")
+    yield Paragraph(f"{words} {_bounded(found, choices)}")
+    yield table(
+        choices.plans,
+        ("Bought, and reserved", "text", lambda one: acquired_text(one.purchased)),
+        ("Found", "text", named),
+        ("Falls short", "number", lambda one: percent(one.short / found.futures)),
+        *columns_for((("50 %", 50), ("95 %", 95)), cost),
+        (worst, "number", lambda one: dollars(one.worst_cents or 0) if one.costs_cents else _NONE),
     )
 
 
@@ -335,7 +331,7 @@ def traced_chance(found: Risk) -> Figure:
     return known.figure(known.read.at(f"{stem}.short") / known.read.at(f"{stem}.of"), "share")
 
 
-def risk_rows(found: Risk) -> Iterator[RiskRow]:
+def risk_rows(found: Risk) -> Iterator[tuple[str, str, Cell, Cell, Cell]]:
     """Each risk that the futures show: what, known from, how likely, GPUs missing and USD more."""
     known = TracedFile(found, "risk.json", "how-risk")
     source = f"{count_of(found.futures, 'future')} of {code('planner risk')}"
@@ -356,45 +352,36 @@ def _share(chance: Chance) -> str:
     return percent(chance.short / chance.of)
 
 
-def _costs(found: Risk) -> Table:
-    base = found.base.cost_cents or 0
-    return table(
-        zip(found.percentiles, found.cost_cents, strict=True),
-        ("Futures at or below", "name", lambda row: f"{row[0]} %"),
-        ("Cost", "number", lambda row: dollars(row[1])),
-        ("More", "number", lambda row: f"{'+' if row[1] > base else ''}{dollars(row[1] - base)}"),
-    )
-
-
-def _caveats(found: Risk) -> tuple[Block, ...]:
-    lines = []
+def _caveats(found: Risk) -> Iterator[str]:
     if found.base.result != "proved":
-        lines.append("The plan of the scenario as it stands is NOT proved.")
-    if found.not_proved:
-        lines.append(f"NOT proved within the limits: {count_of(found.not_proved, 'future')}.")
-    if found.without_plan:
-        number = count_of(found.without_plan, "future")
-        lines.append(f"Without a plan, and so in no figure of cost: {number}.")
-    if found.giving_way:
-        number = count_of(found.giving_way, "future")
-        lines.append(f"With jobs that give way, so that the cost is that of the rest: {number}.")
-    if found.choices and (unsure := sum(one.not_proved for one in found.choices.plans)):
-        told = count_of(unsure, "future")
-        lines.append(f"NOT proved within the limits, with purchases that are given: {told}.")
+        yield "The plan of the scenario as it stands is NOT proved."
+    given = sum(one.not_proved for one in found.choices.plans) if found.choices else 0
     unknown = found.futures - max((one.of for one in found.chances), default=0)
-    if unknown:
-        lines.append(f"Of {count_of(unknown, 'future')} it is not known who falls short.")
-    return tuple(Paragraph(line, tone="warning") for line in lines)
+    for number, told in (
+        (found.not_proved, "NOT proved within the limits"),
+        (found.without_plan, "Without a plan, and so in no figure of cost"),
+        (found.giving_way, "With jobs that give way, so that the cost is that of the rest"),
+        (given, "NOT proved within the limits, with purchases that are given"),
+        (unknown, "Not known who falls short"),
+    ):
+        if number:
+            yield f"{told}: {count_of(number, 'future')}."
 
 
 def cost_bands(found: Risk) -> Bands:
     """The share of futures that cost at most so much."""
+    curves = [("each future known", found.costs_cents)]
+    if found.choices:
+        own, best = found.choices.plans[0], found.choices.plans[found.choices.best]
+        curves.append(("bought as it stands", own.costs_cents))
+        if best is not own:
+            curves.append(("bought for the bad cases", best.costs_cents))
     return Bands(
         title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
         says="Share of futures that cost at most so much, net present cost; where purchases are "
         f"given, of those that they hold. {_risk_summary(found)}",
         curves=tuple(
-            (name, tuple(cents / 100 for cents in costs)) for name, costs in _curves(found) if costs
+            (name, tuple(cents / 100 for cents in costs)) for name, costs in curves if costs
         ),
         marks=tuple(
             (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
@@ -403,11 +390,321 @@ def cost_bands(found: Risk) -> Bands:
     )
 
 
-def _curves(found: Risk) -> list[tuple[str, tuple[int, ...]]]:
-    curves = [("each future known", found.costs_cents)]
-    if found.choices:
-        own, best = found.choices.plans[0], found.choices.plans[found.choices.best]
-        curves.append(("bought as it stands", own.costs_cents))
-        if best is not own:
-            curves.append(("bought for the bad cases", best.costs_cents))
-    return curves
+# Two plans, what differs in the inputs first; and what a replay gives
+
+OPEN = ("Purchases, rents and releases", "Cost", "Jobs that give way")
+"""Titles of the sections that a reader of a pull request sees at once."""
+
+_SINCE = "how-since"
+"""Where it is said in which file the figures stand."""
+_IN_FILE = ", all of them in compare.json"
+_LONGEST = 48
+_ROWS = 500
+_DIGITS = 12
+"""Of a sha256, enough to tell two files apart."""
+_STYLES: dict[str, tuple[Style, Style]] = {
+    "cents": ("usd", "more_usd"),
+    "GPUs": ("count", "more_count"),
+    "share": ("share", "points"),
+    "W": ("kw", "more_kw"),
+}
+"""How each unit is written, and how a difference is."""
+
+
+def comparison_document(compared: Comparison, most: int) -> Document:
+    """The whole comparison; of inputs, jobs and warnings at most so many rows each."""
+    known = TracedFile(compared, "compare.json", _SINCE)
+    quarters = sorted({*compared.before.quarters, *compared.after.quarters})
+    before_and_after = columns_for(
+        (("Before", "before"), ("After", "after")),
+        lambda one, side: shortened(_or_none(getattr(one, side)), _LONGEST),
+        "text",
+    )
+    inputs = _changes(
+        compared.inputs,
+        most,
+        ("Value", "text", lambda one: one.path),
+        *before_and_after,
+        ("Cause", "name", lambda one: one.cause),
+    )
+    given_way = _changes(
+        compared.short,
+        most,
+        ("Job", "text", lambda one: one.job),
+        *before_and_after,
+        ("Why it cannot be kept", "text", lambda one: one.cause),
+    )
+    moves = _changes(
+        compared.moves,
+        most,
+        ("Job", "text", lambda one: one.job),
+        ("Quarters", "text", lambda one: quarter_runs(quarters, one.quarters)),
+        *before_and_after,
+    )
+    unread = [Bullets(compared.unread, "warning")] * bool(compared.unread)
+    body = titled(
+        (
+            ("Inputs that differ", (*inputs, *unread)),
+            ("Purchases, rents and releases", _purchases(known, compared)),
+            ("Cost", _amounts(known, "Present value of", "costs", compared.costs)),
+            ("Why the cost differs", _waterfall(known, compared)),
+            ("Jobs that give way", given_way),
+            ("Jobs that run elsewhere", moves),
+            ("GPUs in service", _amounts(known, "GPU type", "gpus", compared.gpus)),
+            ("Utilization", _amounts(known, "Share", "utilization", compared.utilization)),
+            ("Power", _amounts(known, "Site, kW", "power", compared.power)),
+            ("Warnings", _warnings(compared, most)),
+            ("Planned and delivered", _outcomes(known, "Node type", "deliveries", compared)),
+            ("Forecast and actual demand", _outcomes(known, "Job", "demand", compared)),
+        )
+    )
+    legend = (
+        "+ only after, - only before, ~ changed. Amounts in USD, not discounted unless said; the "
+        "JSON form has them to the cent."
+    )
+    return (
+        Heading(f"{compared.before.label} → {compared.after.label}", 1),
+        Paragraph(_sentence(compared), tone="strong"),
+        *((Paragraph(legend, "faint", _SINCE),) if body else ()),
+        *body,
+    )
+
+
+def changes_since(compared: Comparison) -> Iterator[Block]:
+    """What changed since an earlier plan, as a part of a document, with the cost by cause drawn."""
+    _, *blocks = comparison_document(compared, _ROWS)
+    yield from beneath(tuple(blocks))
+    known = TracedFile(compared, "compare.json", _SINCE)
+    # How far the forecast was off: the sum of all differences over the sum of what came.
+    off, came = NOTHING, NOTHING
+    for place, one in enumerate(compared.demand):
+        if one.planned is not None and one.actual is not None:
+            planned, actual = (
+                known.read.at(f"demand[{place}].{name}") for name in ("planned", "actual")
+            )
+            off += planned - actual if one.planned > one.actual else actual - planned
+            came += actual
+    if came.value:
+        yield Fields((("Forecast error of the demand", known.figure(off / came, "share")),))
+    chart = waterfall_chart(compared, _SINCE)
+    yield from (chart,) if chart else ()
+
+
+def _sentence(compared: Comparison) -> str:
+    before, after = compared.before, compared.after
+    if compared.same:
+        return f"Nothing differs: both cost {usd(after.cost_cents)}, net present cost."
+    added = after.cost_cents - before.cost_cents
+    unproved = [side.label for side in (before, after) if side.status != "proved"]
+    proof = f"NOT proved: {listed(unproved)}" if unproved else "both proved"
+    if before.short or after.short:
+        proof += f"; jobs that give way: {before.short:,} → {after.short:,}"
+    if not added:
+        return f"The cost is the same, {usd(after.cost_cents)} net present cost; {proof}."
+    share = f" ({signed_percent(added / abs(before.cost_cents))})" if before.cost_cents else ""
+    return (
+        f"{money_short(abs(added))} {'more' if added > 0 else 'less'}{share}: "
+        f"{usd(before.cost_cents)} → {usd(after.cost_cents)}, net present cost; {proof}."
+    )
+
+
+def _or_none(value: str | None) -> str:
+    return _NONE if value is None or value == "" else value
+
+
+def _mark(before: object, after: object) -> str:
+    """Whether it is there only after, only before, or has changed."""
+    return "+" if before in (None, "", 0) else "-" if after in (None, "", 0) else "~"
+
+
+def _changes(
+    rows: Sequence[Any], most: int, *columns: tuple[str, ColumnKind, Getter[Any]]
+) -> Iterator[Block]:
+    """At most so many rows, each with its mark first, and how many more there are."""
+    if rows:
+        yield table(rows[:most], ("", "name", lambda one: _mark(one.before, one.after)), *columns)
+    yield from rest(len(rows) - most, "row", _IN_FILE)
+
+
+def _purchases(known: TracedFile, compared: Comparison) -> Iterator[Block]:
+    changes, read = compared.purchases, known.read
+
+    def added(row: object) -> Cell:
+        before, after = (f"purchases[{row}].{side}_cents" for side in ("before", "after"))
+        return known.figure(sums(after) - sums(before), "more_usd")
+
+    def sums(place: str) -> TracedFigure:
+        return read.sum(place) if "*" in place else read.at(place)
+
+    if changes:
+        yield table(
+            range(len(changes)),
+            ("", "name", lambda at: _mark(changes[at].before, changes[at].after)),
+            ("Quarter", "name", lambda at: changes[at].quarter),
+            ("Action", "text", lambda at: action_of(changes[at].kind, changes[at].term_quarters)),
+            ("Node type", "text", lambda at: f"{changes[at].node_type} @ {changes[at].site}"),
+            *known.figures(
+                "purchases[{}]",
+                ("Before", "before"),
+                ("After", "after"),
+                ("Total before", "before_cents"),
+                ("Total after", "after_cents"),
+            ),
+            ("Adds", "number", added),
+            sums={"Quarter": "Sum", "Adds": added("*")},
+        )
+
+
+def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
+    missing, steps = compared.waterfall.missing, compared.waterfall.steps
+    if missing is not None:
+        yield Paragraph(f"Not told apart by cause: {missing}.", tone="warning")
+    elif steps:
+        yield Paragraph(
+            "One cause after the other is exchanged, in this order, and each step is planned by "
+            "itself. A cause's share depends on the order; the sum does not.",
+            tone="faint",
+        )
+        stem, before, after = "waterfall.steps[{}]", compared.before, compared.after
+        rows: list[tuple[str, Cell, Cell, str]] = [
+            ("before", "", known.at("before.cost_cents"), before.status)
+        ]
+        for place, step in enumerate(steps):
+            added = known.at(f"{stem.format(place)}.added_cents", "more_usd")
+            cost = known.at(f"{stem.format(place)}.cost_cents")
+            rows.append((" and ".join(step.causes), added, cost, step.status))
+        all_added = known.at("waterfall.steps[*].added_cents", "more_usd")
+        yield table(
+            rows,
+            ("Cause", "text", lambda row: row[0]),
+            ("Adds", "number", lambda row: row[1]),
+            ("Net present cost", "number", lambda row: row[2]),
+            ("Status", "name", lambda row: row[3]),
+            whole=("after", all_added, known.at("after.cost_cents"), after.status),
+        )
+
+
+def waterfall_chart(compared: Comparison, trace: str = "") -> Chart | None:
+    """From the cost before, cause by cause, to the cost after; None where no causes are told.
+
+    `trace` is the anchor of the paragraph that says where the figures stand.
+    """
+    steps = compared.waterfall.steps
+    if not steps:
+        return None
+    known = TracedFile(compared, "compare.json", trace)
+    bars = {"before": "before.cost_cents"}
+    for place, step in enumerate(steps):
+        bars[" and ".join(step.causes)] = f"waterfall.steps[{place}].added_cents"
+    bars["after"] = "after.cost_cents"
+    figures = tuple(known.at(place, "usd") for place in bars.values())
+    says = "; ".join(f"{name}: {one.text} USD" for name, one in zip(bars, figures, strict=True))
+    return Chart(
+        title="Net present cost, from the plan before to the one after",
+        says=f"{says}.",
+        categories=tuple(bars),
+        series=(Series("Net present cost", figures),),
+        unit="USD",
+        marks=((0, "before"), (len(bars) - 1, "after")),
+        waterfall=True,
+    )
+
+
+def _amounts(known: TracedFile, title: str, key: str, amounts: Sequence[Amount]) -> Iterator[Block]:
+    """Before, after, and what is added; of money a side that does not have it counts as nothing."""
+    costs = key == "costs"
+
+    def side(at: int, name: str) -> TracedFigure:
+        has = getattr(amounts[at], name) is not None
+        return known.read.at(f"{key}[{at}].{name}") if has else NOTHING
+
+    def shown(at: int, name: str) -> Cell:
+        has = getattr(amounts[at], name) is not None
+        return known.at(f"{key}[{at}].{name}", _STYLES[amounts[at].unit][0]) if has else _NONE
+
+    def added(at: int) -> Cell:
+        if not costs and None in (amounts[at].before, amounts[at].after):
+            return ""
+        return known.figure(side(at, "after") - side(at, "before"), _STYLES[amounts[at].unit][1])
+
+    def named(at: int) -> str:
+        return "" if at and amounts[at - 1].name == amounts[at].name else amounts[at].name
+
+    rows = range(len(amounts) - costs)
+    if rows:
+        yield table(
+            rows,
+            (title, "text", named),
+            ("Quarter", "name", lambda at: amounts[at].quarter or ""),
+            *columns_for((("Before", "before"), ("After", "after")), shown),
+            ("Adds", "number", added),
+            whole=len(rows) if costs else None,
+            without=("Quarter",) if costs else (),
+        )
+
+
+def _outcomes(known: TracedFile, title: str, key: str, compared: Comparison) -> Iterator[Block]:
+    """The plan before beside what came of it, quarter by quarter."""
+    outcomes: Sequence[PlannedAndActual] = getattr(compared, key)
+    unit = "Nodes" if key == "deliveries" else "Units"
+
+    def cell(at: int, name: str) -> Cell:
+        if getattr(outcomes[at], name) is None:
+            return _NONE if name == "planned" else "not told"
+        return known.at(f"{key}[{at}].{name}", "count")
+
+    def more(at: int) -> Cell:
+        if None in (outcomes[at].planned, outcomes[at].actual):
+            return ""
+        actual, planned = (known.read.at(f"{key}[{at}].{of}") for of in ("actual", "planned"))
+        return known.figure(actual - planned, "more_count")
+
+    if outcomes:
+        yield table(
+            range(len(outcomes)),
+            ("Quarter", "name", lambda at: outcomes[at].quarter),
+            (title, "text", lambda at: outcomes[at].name),
+            *columns_for(((f"{unit} planned", "planned"), ("Actual", "actual")), cell),
+            ("More", "number", more),
+        )
+
+
+def _warnings(compared: Comparison, most: int) -> Iterator[Block]:
+    lines = [f"- {with_code(text)}" for text in compared.warnings_gone]
+    lines += [f"+ {with_code(text)}" for text in compared.warnings_new]
+    if lines:
+        yield Bullets(tuple(lines[:most]), "warning")
+        yield from rest(len(lines) - most, "row", _IN_FILE)
+
+
+def replay_document(replayed: Replay, most: int) -> Document:
+    """Identical, or each origin and figure that differs; at most so many rows of a long table."""
+    said = f"Not identical: these parts of the plan differ: {listed(list(replayed.parts))}."
+    if replayed.identical:
+        said = (
+            f"Identical: {count_of(replayed.files, 'input file')}, options and versions are as "
+            "recorded, and the plan made from them is the saved one, byte for byte."
+        )
+    opening = (Heading(f"Replay of {replayed.plan}", 1), Paragraph(said, tone="strong"))
+    if replayed.comparison is None:
+        return opening
+    causes: Block = table(
+        replayed.origins,
+        ("What differs", "name", lambda one: one.what),
+        ("Name", "text", lambda one: one.name),
+        *columns_for((("Recorded", "recorded"), ("Present", "present")), _recorded, "text"),
+    )
+    if not replayed.origins:
+        told = "All input files and versions are as recorded."
+        if not replayed.proved:
+            told += " The saved plan is not proved: its search ended at a limit, and may end "
+            told += "elsewhere."
+        causes = Bullets((told,), "warning")
+    return (*opening, causes, *comparison_document(replayed.comparison, most)[1:])
+
+
+def _recorded(one: ChangedOrigin, side: str) -> str:
+    value: str | None = getattr(one, side)
+    if value is None:
+        return "not there"
+    return f"sha256 {value[:_DIGITS]}…" if one.what == "file" else value

@@ -1,9 +1,9 @@
-"""Use of nodes and sites, costs of endpoints and APIs, and what each team is charged.
+"""Computes the use of nodes and sites, the costs of endpoints and APIs, and each team's charge.
 
-The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
-costs in a quarter is shared by the GPUs held there, each for the hours and the part of its memory
-that is held; what nobody holds is idle. Shares are exact fractions, rounded to whole cents once, so
-that they add up to the plan's cost.
+The net present cost of each node is spread evenly over the quarters in which it serves. The cost
+of a pool in a quarter is shared among the GPUs held there, each weighted by its hours and its
+part of the memory; the rest is idle. Shares are exact fractions, rounded to cents once, so that
+they add up to the cost of the plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from planner.inputs.scenario.load import HOUR_SECONDS, Load
 from planner.inputs.scenario.site import SITE_LIMITS, Site, SiteLimit
 from planner.inputs.settled import Inputs
 from planner.packing.problem import Pool
-from planner.planning.figures.costs import largest_remainder
 from planner.planning.plan import (
     ApiComparison,
     ApiUse,
@@ -35,30 +34,31 @@ from planner.planning.plan import (
     SiteUse,
     TeamUse,
 )
+from planner.planning.plan_costs import largest_remainder
 from planner.sizing.candidate import SizedJob
 
 
 class Occupancy(NamedTuple):
-    """Jobs on the nodes of a plan."""
+    """Which jobs hold which nodes of a plan."""
 
     inputs: Inputs
     jobs: tuple[SizedJob, ...]
     nodes: Sequence[Node]
     placements: Sequence[Sequence[NodeUse]]
-    """By quarter."""
+    """One entry for each quarter."""
 
     @property
     def hours(self) -> Fraction:
-        """Of a quarter."""
+        """The hours of a quarter."""
         return Fraction(self.inputs.settings.hours_per_quarter.value)
 
     def served(self, node: Node) -> tuple[int, ...]:
-        """Quarters in which a node is in service, from 0."""
+        """For each node, the quarters in service, from 0."""
         labels = self.inputs.scenario.horizon.labels
         return tuple(place for place, label in enumerate(labels) if label in node.in_service)
 
     def there(self) -> dict[PoolQuarter, Fraction]:
-        """GPUs in service, on the average of each quarter."""
+        """The mean number of GPUs in service in each quarter."""
         there: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
         hours = self.hours
         for node in self.nodes:
@@ -68,9 +68,9 @@ class Occupancy(NamedTuple):
 
 
 PoolQuarter = tuple[tuple[str, str, str], int]
-"""Pool and quarter."""
+"""The pool and the quarter."""
 Line = str | None
-"""A team, or None for the jobs without one; or a job."""
+"""A team (None: jobs without one), or a job."""
 _IDLE = object()
 ChargeCell = tuple[object, int]
 """A line, or `_IDLE`, and a quarter."""
@@ -81,11 +81,11 @@ class _Held:
     """What the jobs of one line hold."""
 
     gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
-    """On the average of the quarter."""
+    """The mean over the quarter."""
     occupants: list[tuple[str, int, Occupant]] = field(default_factory=list)
-    """GPU type, quarter, and who is there."""
+    """The GPU type, the quarter and the occupant."""
     delivered: Fraction = Fraction(0)
-    """GPU-hours; likewise `open`."""
+    """In GPU-hours, like `open`."""
     open: Fraction = Fraction(0)
 
     @property
@@ -95,9 +95,9 @@ class _Held:
     def most(
         self, quarters: int, gpu_type: str | None = None, *, parts: bool = False
     ) -> tuple[int | float, ...]:
-        """GPUs, of a type or of all, on which it is at the hour of each quarter of which most.
+        """Return, for each quarter, the GPUs held at its fullest hour, of one type or of all.
 
-        Of parts their share, if asked.
+        Partitioned GPUs count whole, or on request by their share.
         """
         here: dict[int, list[Occupant]] = defaultdict(list)
         for kind, quarter, one in self.occupants:
@@ -111,10 +111,10 @@ class _Held:
 
 
 def chargeback(placed: Occupancy, current: CurrentPlacement | None) -> Chargeback | None:
-    """Share the cost of a plan among its teams; None where neither a job nor a list names any.
+    """Share the cost of a plan among its teams; None if neither a job nor a list names any.
 
-    Moves are charged to the teams of the jobs that move, in the first quarter; tokens of APIs to
-    those of their jobs.
+    Moves are charged in the first quarter to the teams of the jobs that move, and tokens of APIs
+    to the teams of the jobs that use them.
     """
     inputs, jobs, _, placements = placed
     named = {job.team for job in jobs} | set(inputs.scenario.teams)
@@ -148,7 +148,7 @@ def chargeback(placed: Occupancy, current: CurrentPlacement | None) -> Chargebac
 
 
 def endpoint_uses(placed: Occupancy) -> tuple[EndpointUse, ...]:
-    """Tokens of each serving job with a load, and what the GPUs that it holds cost, by quarter."""
+    """Return the tokens of each serving job with a load, and the cost of its GPUs, by quarter."""
     inputs, jobs, _, placements = placed
     stated = inputs.scenario.jobs
     loads = [(job, load) for job in jobs if job.name in stated and (load := stated[job.name].load)]
@@ -169,7 +169,7 @@ def endpoint_uses(placed: Occupancy) -> tuple[EndpointUse, ...]:
 
 
 def api_uses(inputs: Inputs, jobs: Sequence[SizedJob]) -> Iterator[ApiUse]:
-    """Each job with each API that answers requests of it."""
+    """Return the use of each API by each job."""
     for job in jobs:
         for api, units in job.on_apis:
             costs = token_costs(inputs, job.name, api)
@@ -187,7 +187,7 @@ def api_uses(inputs: Inputs, jobs: Sequence[SizedJob]) -> Iterator[ApiUse]:
 def api_comparisons(
     inputs: Inputs, jobs: Sequence[SizedJob], endpoints: Sequence[EndpointUse]
 ) -> Iterator[ApiComparison]:
-    """Each endpoint on GPUs with each API that serves its model in all of its quarters."""
+    """Compare each endpoint on GPUs with each API that serves its model in all of its quarters."""
     units = {job.name: job.endpoints() for job in jobs}
     quarters = inputs.scenario.horizon.all_quarters
     for use in endpoints:
@@ -208,7 +208,7 @@ def api_comparisons(
 
 
 def _mean_million_tokens(inputs: Inputs, job: str, units: Sequence[int]) -> tuple[float, ...]:
-    """Of prompts and answers of so many units in each quarter, at their mean traffic."""
+    """Return the prompt and answer tokens of so many units in each quarter, at mean traffic."""
     stated = inputs.scenario.jobs[job]
     if stated.load is None:
         return ()
@@ -218,7 +218,7 @@ def _mean_million_tokens(inputs: Inputs, job: str, units: Sequence[int]) -> tupl
 
 
 def _million_tokens(inputs: Inputs, load: Load, rates: Iterable[Fraction]) -> tuple[float, ...]:
-    """The same of so many requests per second all quarter."""
+    """Return the tokens of so many requests per second over a quarter, in millions."""
     seconds = Fraction(inputs.settings.hours_per_quarter.value) * HOUR_SECONDS
     each = (load.input_tokens + load.output_tokens) * seconds / 10**6
     return tuple(float(round(rate * each, 6)) for rate in rates)
@@ -245,7 +245,7 @@ def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -
 
 
 def _planned(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:
-    """Requests per second that the replicas placed in a quarter are planned to take."""
+    """Return the requests per second that the replicas placed in a quarter are planned to take."""
     serving = {one.way: one.serving for one in job.sizing.candidates}
     ways = {
         (one.unit, one.replica): one.way
@@ -258,7 +258,10 @@ def _planned(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:
 
 
 def _held(placed: Occupancy, line_of: Callable[[SizedJob], Line]) -> dict[Line, _Held]:
-    """By line; of the hours that it holds, a tuning job delivers its run, any other job all."""
+    """Return what each line holds.
+
+    Of the hours held, a tuning job delivers its run time, and any other job all.
+    """
     found: dict[Line, _Held] = defaultdict(_Held)
     quarter_hours = placed.hours
     of_job = {job.name: job for job in placed.jobs}
@@ -287,9 +290,10 @@ def _held(placed: Occupancy, line_of: Callable[[SizedJob], Line]) -> dict[Line, 
 def _shares(
     placed: Occupancy, held: Mapping[Line, _Held], *, spread: bool
 ) -> dict[ChargeCell, Fraction]:
-    """Cents by line and quarter, exactly.
+    """Return the exact cents by line and quarter.
 
-    What is idle is shared by those who hold GPUs if it is `spread`, and stands apart else.
+    Idle cost is spread over those who hold GPUs if `idle` is `spread`; otherwise it is a line of
+    its own.
     """
     cells: dict[ChargeCell, Fraction] = defaultdict(Fraction)
     charges, nobodys = _charges(placed)
@@ -309,9 +313,9 @@ def _shares(
 
 
 def _charges(placed: Occupancy) -> tuple[dict[PoolQuarter, Fraction], Counter[int]]:
-    """What each pool costs in each quarter, net present cents, and by quarter what is nobody's.
+    """Return the cost of each pool in each quarter, and the cost by quarter that belongs to nobody.
 
-    The latter is what owned nodes bring that are sold, and cost while they are off.
+    The latter is what sold nodes bring and what owned nodes cost while they are off.
     """
     alike: Counter[tuple[tuple[str, str, str], _Alike]] = Counter()
     orders: Counter[tuple[str, int]] = Counter()
@@ -332,13 +336,13 @@ def _charges(placed: Occupancy) -> tuple[dict[PoolQuarter, Fraction], Counter[in
 
 
 _Alike = tuple[str, str, tuple[int, ...], tuple[str, ...], str | None]
-"""Origin, entry, quarters in service, quarters in which it is off, and that in which it is sold."""
+"""The origin, the entry, the quarters in service, the quarters off, and the quarter of sale."""
 
 
 def _spells(
     inputs: Inputs, one: _Alike, orders: Mapping[tuple[str, int], int]
 ) -> Iterator[tuple[tuple[int, ...], int, bool]]:
-    """Quarters for which a node is paid together, its net present cost, and whether it is on."""
+    """Yield the quarters paid together, their net present cost, and whether the node is on."""
     origin, entry, served, off, sold = one
     if origin != "owned":
         offer = next(offer for offer in inputs.offers if offer.name == entry)
@@ -359,9 +363,11 @@ def _spells(
 def pool_uses(
     placed: Occupancy, pools: Sequence[Pool], shared_spares: Sequence[Sequence[int]] = ()
 ) -> tuple[PoolUse, ...]:
-    """Capacity and use per pool and quarter; pools that never have a node are left out.
+    """Return the capacity and use of each pool by quarter.
 
-    `shared_spares` are the nodes that stand in for others, by quarter and pool, or nothing.
+    Pools that never have a node are left out.
+
+    `shared_spares` are the nodes that stand in for others, by quarter and pool.
     """
     nodes: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
     for node in placed.nodes:
@@ -398,7 +404,10 @@ def _figures(
     hours: Fraction,
     shared_spare: int,
 ) -> dict[str, float]:
-    """Of one pool in one quarter; of nodes that come and go within it, GPU-hours alone."""
+    """Return the figures of one pool in one quarter.
+
+    Of nodes that are had for hours or weeks, the GPU-hours alone.
+    """
     everybody = [occupant for use in uses for occupant in use.occupants]
     gpu_hours = float(sum((node.gpu_hours(hours) for node in serving), Fraction(0)))
     held_hours = float(sum((one.gpu_hours(hours) for one in everybody), Fraction(0)))
@@ -429,7 +438,7 @@ def _figures(
 def at_peak(
     occupants: Sequence[Occupant], amount: Callable[[Occupant], int | Fraction]
 ) -> int | Fraction:
-    """The sum of what is held at the hour at which it is largest."""
+    """Return the total held at the hour at which it is largest."""
     changes: dict[int, int | Fraction] = defaultdict(int)
     for occupant in occupants:
         start, end = occupant.held_hours
@@ -439,7 +448,7 @@ def at_peak(
 
 
 def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
-    """Every site that the scenario lists, by name."""
+    """Return the use of every site that the scenario lists, by name."""
     return tuple(
         _site_use(inputs, name, site, [one for one in nodes if one.site == name and not one.hours])
         for name, site in sorted(inputs.scenario.sites.items())
@@ -478,7 +487,7 @@ def _site_use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> S
 def _taken(
     inputs: Inputs, serving: Sequence[Sequence[Node]], limit: SiteLimit
 ) -> tuple[int, ...] | None:
-    """What the nodes in service take by quarter; None where the catalog lacks one of them."""
+    """Return what the nodes in service take by quarter; None if the catalog lacks a figure."""
     types = {node.node_type for there in serving for node in there}
     each = {name: limit.taken_by(inputs.catalog.nodes[name]) for name in types}
     known = {name: taken for name, taken in each.items() if taken is not None}

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from planner.costs import CAPEX, NOT_PAID
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.planning.ledger.traced import NOTHING, FigureReader, TracedFigure, total, where
 from planner.planning.plan import Acquisition, BudgetUse, Plan, PoolUse
+from planner.planning.traced_figures import NOTHING, FigureReader, TracedFigure, total, where
 
 _RUNNING = ("support", "energy", "licence", "colocation")
-"""Costs that are paid by a price of their own, which moves all of them."""
+"""The costs whose rate is a price of its own: the rate moves all of them."""
 _SUPPORT = "support_share_per_year"
 
 _STANDING = frozenset(limit.need for limit in SITE_LIMITS if not limit.drawn)
-"""What a node takes that is switched off, too."""
+"""What a node takes even while it is switched off."""
 
 
 class Year(NamedTuple):
@@ -26,38 +26,40 @@ class Year(NamedTuple):
 
     label: str
     quarters: tuple[int, ...]
-    """Places in the horizon."""
+    """The indices of its quarters in the horizon."""
 
 
 class Price(NamedTuple):
-    """Prices that move together: of offers for one node type, of all offers of a kind, or a rate.
+    """Prices that move together: of offers for a node type, of all offers of a kind, or a rate.
 
-    `lines` are places of `acquisitions`; a rate, such as that of energy, has a line of `costs`.
+    `lines` are indices into `acquisitions`; a rate, such as that of energy, has the index of its
+    line in `costs`.
     """
 
     kind: str
     """`buy`, `rent`, `reserve`, or the name of a cost."""
     node_type: str | None
-    """None: of every type."""
+    """None: all node types."""
     lines: tuple[int, ...] = ()
     cost: int | None = None
 
 
 class Meets(NamedTuple):
-    """What a price meets when it moves by itself."""
+    """The first limit or turning point that a price reaches when it alone moves."""
 
     by: TracedFigure
-    """Share of the price; negative: down."""
+    """The change as a share of the price; negative: down."""
     budget: int | None
-    """Place of the budget that is then exhausted; None: a node is then cheaper the other way."""
+    """The index of the budget that is exhausted; None: another way to get the node becomes
+    cheaper."""
     left: TracedFigure | None = None
-    """Of the budget, cents."""
+    """What is left of the budget, in cents."""
 
 
 class Accounts:
-    """Sums of a plan's cost lines, all in cents, and margins of its prices.
+    """Sums of a plan's cost lines in cents, and the margins of its prices.
 
-    Worked out from the plan as it is; nothing is planned anew.
+    They follow from the plan as it is; nothing is planned again.
     """
 
     def __init__(self, plan: Plan, read: FigureReader) -> None:
@@ -71,28 +73,28 @@ class Accounts:
         )
 
     def line(self, line: int, quarters: Iterable[int]) -> TracedFigure:
-        """One kind of cost in these quarters, not discounted."""
+        """Return one kind of cost in these quarters, not discounted."""
         return total(self._read.at(f"costs[{line}].cents[{place}]") for place in quarters)
 
     def capex(self, quarters: Iterable[int]) -> TracedFigure:
-        """Purchases in these quarters."""
+        """Return the purchases in these quarters."""
         return self._lines(tuple(quarters), lambda name: name in CAPEX)
 
     def opex(self, quarters: Iterable[int]) -> TracedFigure:
-        """All else that is paid in these quarters."""
+        """Return everything else that is paid in these quarters."""
         return self._lines(tuple(quarters), lambda name: name not in CAPEX | NOT_PAID)
 
     def paid(self, quarters: Iterable[int] | None = None) -> TracedFigure:
-        """Everything that is paid in these quarters, or over the horizon."""
+        """Return everything that is paid in these quarters, or over the horizon."""
         chosen = self._all if quarters is None else tuple(quarters)
         return self._lines(chosen, lambda name: name not in NOT_PAID)
 
     def unpaid(self, quarters: Iterable[int]) -> TracedFigure:
-        """What is counted in these quarters and paid by nobody: the value left, and weights."""
+        """Return what counts in these quarters but is no payment: residual value and weights."""
         return self._lines(tuple(quarters), lambda name: name in NOT_PAID)
 
     def acquired(self, kind: str) -> TracedFigure:
-        """What the bill says of one kind of acquisition, within the horizon."""
+        """Return the total of one kind of acquisition within the horizon."""
         return self._read.sum(f"acquisitions{where(kind=kind)}.total_cents")
 
     @property
@@ -102,9 +104,9 @@ class Accounts:
 
     @property
     def adjusted(self) -> TracedFigure | None:
-        """The same with purchases dearer by the optimism bias, and worth no more at the end.
+        """Net present cost with purchases dearer by the optimism bias.
 
-        None where the scenario states none.
+        They are worth no more at the end. None if the scenario states no optimism bias.
         """
         if self._plan.optimism_bias is None:
             return None
@@ -117,13 +119,13 @@ class Accounts:
 
     @property
     def residual(self) -> TracedFigure | None:
-        """What servers are still worth at the end, in present value; None where none is bought."""
+        """The present value of bought servers at the end of the horizon; None if none is bought."""
         lines = self._line_of("residual value")
         return None if lines is None else NOTHING - self._read.at(f"{lines}.present_cents")
 
     @property
     def residual_share(self) -> TracedFigure | None:
-        """The same of what they cost, neither of them discounted."""
+        """The residual value as a share of the purchases, neither of them discounted."""
         left, paid = self._line_of("residual value"), self._line_of("purchase")
         if left is None or paid is None:
             return None
@@ -131,26 +133,26 @@ class Accounts:
         return (NOTHING - self._read.at(f"{left}.total_cents")) / price if price.value else None
 
     def _line_of(self, name: str) -> str | None:
-        """Where a kind of cost stands."""
+        """Return the index of a kind of cost."""
         names = [line.name for line in self._plan.costs]
         return f"costs[{names.index(name)}]" if name in names else None
 
     @property
     def per_gpu_hour(self) -> TracedFigure | None:
-        """Net present cost of each GPU-hour that jobs hold, cents; None where no job runs."""
+        """Net present cost per GPU-hour that jobs hold, in cents; None if no job runs."""
         held = self._read.sum("pools[*].gpu_hours_used[*]")
         return self.net_present / held if held.value else None
 
     @property
     def idle_share(self) -> TracedFigure | None:
-        """Share of the GPU-hours in service that no job holds; None where no node is."""
+        """The share of the GPU-hours in service that no job holds; None without nodes."""
         every = self._read.sum("pools[*].gpu_hours[*]")
         held = self._read.sum("pools[*].gpu_hours_used[*]")
         return (every - held) / every if every.value else None
 
     @property
     def delivered(self) -> TracedFigure | None:
-        """GPU-hours that jobs deliver; None without teams, or where the time of a run is open."""
+        """GPU-hours that jobs deliver; None without teams, or if the time of a run is unknown."""
         charged = self._plan.chargeback
         if charged is None or any(use.open_gpu_hours for use in charged.teams):
             return None
@@ -164,7 +166,7 @@ class Accounts:
         )
 
     def prices(self) -> Iterator[Price]:
-        """Of node types by kind, of all that is bought, rented or reserved, and of what is used."""
+        """The prices of node types by kind, of all offers of a kind, and of what is used."""
         every = list(enumerate(self._plan.acquisitions))
         for kind in ("buy", "rent", "reserve", "hourly"):
             lines = [(place, line) for place, line in every if line.kind == kind]
@@ -179,12 +181,12 @@ class Accounts:
                 yield Price(cost.name, None, cost=place)
 
     def met_by_rise(self, price: Price) -> Meets | None:
-        """The first thing that a rise meets; None where nothing stands against it."""
+        """Return what a rise of the price reaches first; None if nothing limits it."""
         found = [*self._budgets(price), *self._cheaper_rented(price)]
         return min(found, key=lambda one: one.by.value, default=None)
 
     def met_by_fall(self, price: Price) -> Meets | None:
-        """Where a fall of a rent makes it cheaper to rent a node than to buy one, as is planned."""
+        """Return the fall of a rent at which renting a node becomes cheaper than buying it."""
         if price.kind != "rent":
             return None
         offers = self._offers(price)
@@ -216,7 +218,7 @@ class Accounts:
                 yield Meets(more / price_part, None)
 
     def _compared(self) -> Iterator[tuple[int, TracedFigure]]:
-        """What one node costs more that is rented, where it is bought and that is no dearer."""
+        """Return how much more a node costs to rent, where it is bought and that is no dearer."""
         bought = {line.offer for line in self._plan.acquisitions if line.kind == "buy"}
         for place, one in enumerate(self._plan.break_evens):
             if one.offer in bought and one.buy_cents <= one.rent_cents:
@@ -225,7 +227,7 @@ class Accounts:
                 yield place, self._read.at(f"{stem}.rent_cents") - own
 
     def _counted(self, price: Price, budget: BudgetUse) -> TracedFigure:
-        """What of a price counts against a budget."""
+        """Return what of a price counts against a budget."""
         places = range(len(self._plan.quarters))
         if budget.quarter is not None:
             places = range(self._place[budget.quarter], self._place[budget.quarter] + 1)
@@ -240,13 +242,13 @@ class Accounts:
         return total(self._read.at(f"acquisitions[{line}].total_cents") for line in entered) + held
 
     def _entry(self, line: int) -> int:
-        """The quarter in which what a line of the bill acquires enters service."""
+        """Return the quarter in which the nodes of an acquisition enter service."""
         return self._place[self._plan.acquisitions[line].quarter]
 
     def _held(self, price: Price, places: range) -> Iterator[TracedFigure]:
-        """Rents and reservations in each quarter that a node is held; support of what is bought.
+        """Return rents and reservations in each quarter held, and support of bought nodes.
 
-        That is a share of the price, in each quarter from entry into service.
+        Support is a share of the price, paid in each quarter from entry into service.
         """
         bought = price.kind == "buy"
         supported = any(setting.name == _SUPPORT for setting in self._plan.settings)
@@ -268,29 +270,31 @@ def _number(value: int) -> TracedFigure:
 
 
 class LimitMargin(NamedTuple):
-    """A limit in the quarter in which the least is left."""
+    """A limit, in the quarter in which least of it is left."""
 
     what: str
-    """What a site limits, as `power_w`, or `rack power`, `racks`, `quota` or `maximum`."""
+    """What is limited: a need of a site such as `power_w`, `rack power`, `racks`, `quota` or
+    `maximum`."""
     of: tuple[str, ...]
-    """Site, and number of the rack; team, and GPU type if it is for one; or offer."""
+    """The site and the number of the rack; the team and, if it is for one, the GPU type; or the
+    offer."""
     quarter: int
     taken: TracedFigure
     allowed: TracedFigure
     one: TracedFigure | None = None
-    """What one node takes, the least of those that stand there."""
+    """What one node takes, of the nodes there the one that takes least."""
 
     @property
     def left(self) -> TracedFigure:
-        """Allowed and not taken."""
+        """What is allowed and not taken."""
         return self.allowed - self.taken
 
 
 class Capacity:
-    """GPUs and nodes, what they take of sites, and what is left under limits that are no money.
+    """GPUs and nodes, what they take at sites, and the margins under limits other than money.
 
-    A quarter is its place in the horizon; a need is a key of `NodeFacts.takes`. Nothing is planned
-    anew.
+    A quarter is an index into the horizon; a need is a key of `NodeFacts.takes`. Nothing is
+    planned again.
     """
 
     def __init__(self, plan: Plan, read: FigureReader) -> None:
@@ -299,30 +303,30 @@ class Capacity:
         self._facts = {facts.node_type: facts for facts in plan.node_types}
 
     def needed(self, quarter: int) -> TracedFigure:
-        """GPUs of which jobs hold anything at any hour."""
+        """Return the GPUs of which jobs hold anything at any hour."""
         return self._read.sum(f"pools[*].gpus_used[{quarter}]")
 
     def in_service(self, quarter: int) -> TracedFigure:
-        """GPUs of all nodes in service."""
+        """Return the GPUs of all nodes in service."""
         return self._read.sum(f"pools[*].gpus[{quarter}]")
 
     def owned(self, quarter: int) -> TracedFigure:
-        """GPUs of nodes that were owned before."""
+        """Return the GPUs of nodes that were owned before."""
         nodes = where(origin="owned", in_service=self._plan.quarters[quarter])
         return self._read.sum(f"nodes{nodes}.gpus")
 
     def short(self, quarter: int) -> TracedFigure:
-        """GPUs held beyond those owned; negative where some would be left."""
+        """Return the GPUs held beyond those owned; negative if some are left."""
         return self.needed(quarter) - self.owned(quarter)
 
     def short_hours(self, quarter: int) -> TracedFigure:
-        """GPU-hours held beyond those of the GPUs owned; negative where some would be left."""
+        """Return the GPU-hours held beyond those of the owned GPUs; negative if some are left."""
         hours = self._read.at("settings[name=hours_per_quarter].value")
         held = self._read.sum(f"pools[*].gpu_hours_used[{quarter}]")
         return held - self.owned(quarter) * hours
 
     def usable(self, quarter: int) -> TracedFigure:
-        """GPUs in service, without the nodes that are kept empty as spare."""
+        """Return the GPUs in service, without nodes that are kept empty as spares."""
         kept = (
             self._read.at(f"pools[{place}].nodes_spare[{quarter}]")
             * self._read.at(f"node_types{where(node_type=pool.node_type)}.gpus")
@@ -332,7 +336,7 @@ class Capacity:
         return self.in_service(quarter) - total(kept)
 
     def held(self, job: str, quarter: int) -> TracedFigure:
-        """GPUs that a job holds, wholly or in part."""
+        """Return the GPUs that a job holds, wholly or in part."""
         return self._read.count(f"placements[{quarter}][*].occupants{where(job=job)}.gpus[*]")
 
     def exhausted(self) -> int | None:
@@ -341,7 +345,10 @@ class Capacity:
         return next((place for place in quarters if self.short(place).value > 0), None)
 
     def exhausted_of(self, gpu_type: str) -> int | None:
-        """The first quarter in which jobs and spare nodes take more of a GPU type than is owned."""
+        """Return the first quarter in which a GPU type that is owned no longer suffices.
+
+        For what jobs and spare nodes take.
+        """
         plan = self._plan
         each = {facts.node_type: facts.gpus for facts in plan.node_types}
         pools = [pool for pool in plan.pools if pool.gpu_type == gpu_type]
@@ -357,26 +364,26 @@ class Capacity:
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """Sites with nodes, sorted."""
+        """The sites with nodes, sorted."""
         return tuple(sorted({pool.site for pool in self._plan.pools}))
 
     def each(self, node_type: str, need: str) -> TracedFigure | None:
-        """What one node takes; None where the catalog does not say."""
+        """Return what one node takes; None if the catalog does not say."""
         facts = self._facts.get(node_type)
         if facts is None or need not in facts.takes:
             return None
         return self._read.at(f"node_types{where(node_type=node_type)}.takes[{need}]")
 
     def before(self, site: str, quarter: int, need: str) -> TracedFigure | None:
-        """What the nodes owned before take; None where the catalog lacks one of them."""
+        """Return what the nodes owned before take; None if the catalog lacks a figure."""
         return self._taken(site, quarter, need, owned=True)
 
     def after(self, site: str, quarter: int, need: str) -> TracedFigure | None:
-        """What all nodes take that are there; None where the catalog lacks one of them."""
+        """Return what all nodes there take; None if the catalog lacks a figure."""
         return self._taken(site, quarter, need, owned=False)
 
     def _taken(self, site: str, quarter: int, need: str, *, owned: bool) -> TracedFigure | None:
-        """With nodes that are switched off, where what is taken is no draw."""
+        """Sum what nodes take, including nodes that are switched off unless the need is a draw."""
         label, terms = self._plan.quarters[quarter], []
         for place, pool in self._pools(site):
             here = {"site": site, "node_type": pool.node_type}
@@ -393,12 +400,12 @@ class Capacity:
         return total(terms)
 
     def _plus_off(self, on: TracedFigure, label: str, **here: str) -> TracedFigure:
-        """Nodes in service with those that are switched off there, if there are any."""
+        """Add the nodes that are switched off to those in service, if there are any."""
         off = self._read.count("nodes" + where(**here, off=label))
         return on + off if off.value else on
 
     def without_nameplate(self, site: str) -> tuple[str, ...]:
-        """Node types of a site of which the catalog does not say what power they take."""
+        """Return the node types of a site for which the catalog states no power."""
         return tuple(
             pool.node_type
             for _, pool in self._pools(site)
@@ -406,10 +413,10 @@ class Capacity:
         )
 
     def racks(self, site: str, quarter: int) -> dict[int, TracedFigure] | None:
-        """What the nodes in each rack take by their nameplates, W, by the rack's number.
+        """Return the nameplate power in each rack, in W, by the rack's number.
 
-        Those that are switched off keep their feed. None where a node changes its rack, or the
-        catalog lacks one of them; empty without racks.
+        Nodes that are switched off keep their feed. None if a node changes its rack or the
+        catalog lacks a figure; empty without racks.
         """
         label = self._plan.quarters[quarter]
         nodes = [one for one in self._plan.nodes if one.site == site and label in one.standing]
@@ -431,7 +438,7 @@ class Capacity:
         return ((place, pool) for place, pool in enumerate(self._plan.pools) if pool.site == site)
 
     def limit_margins(self) -> Iterator[LimitMargin]:
-        """Limits of sites, teams and offers that are not money."""
+        """The margins under the limits of sites, teams and offers."""
         for place, site in enumerate(self._plan.sites):
             yield from self._site(f"sites[{place}]", site.site, place)
         charged = self._plan.chargeback
@@ -483,7 +490,7 @@ class Capacity:
         limits: Sequence[int | None],
         fields: tuple[str, str],
     ) -> Iterator[LimitMargin]:
-        """The quarter in which the least is left, of those that have a limit."""
+        """Return the quarter in which least is left, among those that have a limit."""
         rooms = []
         for at, limit in enumerate(limits):
             if limit is not None:
@@ -493,7 +500,10 @@ class Capacity:
             yield min(rooms, key=lambda room: room.left.value)
 
     def rack_peaks(self, site: str) -> dict[int, tuple[int, TracedFigure]]:
-        """The quarter in which each rack takes the most, and how much; without those not known."""
+        """Return the quarter in which each rack takes most, and how much.
+
+        Racks of unknown power are left out.
+        """
         peaks: dict[int, tuple[int, TracedFigure]] = {}
         for quarter in range(len(self._plan.quarters)):
             for rack, taken in (self.racks(site, quarter) or {}).items():
@@ -502,13 +512,13 @@ class Capacity:
         return dict(sorted(peaks.items()))
 
     def _smallest(self, site: str, need: str) -> TracedFigure | None:
-        """What the node type of a site that takes the least takes."""
+        """Return what the node type that takes least at a site takes."""
         types = {pool.node_type for pool in self._plan.pools if pool.site == site}
         needs = (self.each(name, need) for name in sorted(types))
         return min(filter(None, needs), key=lambda one: one.value, default=None)
 
     def _first_lines(self) -> dict[str, tuple[int, Acquisition]]:
-        """By offer, its line with the first order."""
+        """For each offer, the acquisition with the first order."""
         lines = sorted(
             enumerate(self._plan.acquisitions), key=lambda one: (one[1].order_by, one[0])
         )
@@ -518,12 +528,12 @@ class Capacity:
         return found
 
     def days_to_order(self, line: int) -> TracedFigure:
-        """From the day of the plan to the last on which a line of the bill may be ordered."""
+        """Return the days from the day of the plan to the last day for ordering an acquisition."""
         order_by = self._plan.acquisitions[line].order_by
         return _days(order_by, f"acquisitions[{line}].order_by", self._plan.as_of, "as_of")
 
     def days_of_sale(self, line: int) -> TracedFigure | None:
-        """From then to the last day on which it is sold; None where that has no end."""
+        """Return the days from the day of the plan to the end of sale; None if there is none."""
         bought, stem = self._plan.acquisitions[line], f"acquisitions[{line}]"
         if bought.end_of_sale is None:
             return None
@@ -532,6 +542,6 @@ class Capacity:
 
 
 def _days(later: str, later_place: str, earlier: str, earlier_place: str) -> TracedFigure:
-    """From one day to another, as ISO dates, each with its place in plan.json."""
+    """Return the days between two ISO dates, each given by its place in plan.json."""
     days = (date.fromisoformat(later) - date.fromisoformat(earlier)).days
     return TracedFigure(Fraction(days), later_place) - TracedFigure(Fraction(0), earlier_place)

@@ -15,43 +15,43 @@ from planner.inputs.text import usd
 from planner.packing import Translation
 from planner.packing.problem import WHOLE, Choice, Part, Pool
 from planner.packing.solution import Bundle, Solution
-from planner.planning.placing.fleet import Fleet
-from planner.planning.placing.node_assignment import Group, NodeAssignment, QuarterNodes
+from planner.planning.fleet import Fleet
+from planner.planning.node_assignment import Group, NodeAssignment, QuarterNodes
 from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant
 from planner.sizing.candidate import SizedJob
 
 Piece = tuple[int, int, int]
-"""Demand, position among its members, and replica from 1."""
+"""The demand, the position among its members, and the replica from 1."""
 Unit = tuple[str, int]
-"""Job and unit number."""
+"""The job's name and the unit's number."""
 Way = tuple[str, str]
-"""GPU type, and the name of a choice."""
+"""The GPU type and the name of a choice."""
 Kept = tuple[tuple[int, ...], ...]
 """demand × member: choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuAssignment:
-    """Where a piece sits: its nodes, and the GPU numbers it holds on each of them."""
+    """Where a piece sits: its nodes, and the GPU numbers that it holds on each of them."""
 
     nodes: tuple[int, ...]
     gpus: tuple[tuple[int, ...], ...]
     start: int | None = None
-    """Hour of the quarter in which its run starts; None: it holds them all quarter."""
+    """The hour of the quarter in which its run starts; None: it holds them all quarter."""
     slot: int = 0
-    """First memory slice of its partition."""
+    """The first memory slice of its partition."""
     shared: bool = False
-    """Whether others may have the same GPUs, at other hours or in parts."""
+    """Whether others may hold the same GPUs, at other hours or in parts."""
 
 
 GpuAssignments = dict[Piece, GpuAssignment]
 
 
 def assigned_modes(translation: Translation, solution: Solution) -> Kept:
-    """Choice of each member of each demand, so that a job runs in one way where it can.
+    """Choose the mode of each member of each demand, keeping a job in one mode if possible.
 
-    Units that have run before go on as they did, as many as can. Then large jobs choose first; a
-    job goes where its other units are, else where it fits tightest, and is split only where it fits
+    Units that have run before go on as they did, as many as can. Then large jobs choose first: a
+    job goes where its other units are, else where it fits tightest, and is split only if it fits
     nowhere whole.
     """
     ways_of_job: dict[str, Counter[Way]] = defaultdict(Counter)
@@ -86,9 +86,9 @@ def _first_left(left: list[int], among: list[int]) -> int:
 
 
 def _take(choices: list[Way], left: list[int], seen: Counter[Way], units: int) -> list[int]:
-    """Take `units` from `left`, in as few choices as can be; choices by unit.
+    """Take `units` from `left` in as few choices as possible; return the choices by unit.
 
-    Whole before split, then the job's own way, then tightest (or largest if split).
+    Whole before split, then the job's own way, then the tightest fit (or the largest, if split).
     """
     taken: list[int] = []
     while wanted := units - len(taken):
@@ -107,11 +107,11 @@ def _take(choices: list[Way], left: list[int], seen: Counter[Way], units: int) -
 def _seats_today(
     translation: Translation, fleet: Fleet, kept: Kept, today: Mapping[Unit, tuple[int, ...]]
 ) -> GpuAssignments:
-    """Seats of the units that run today with the choice that they take from now on.
+    """Return the seats of the units that run today, for the choice that they take from now on.
 
-    `today` gives their nodes by job and unit. Left out are units whose choice runs on other nodes,
-    those for which their nodes, by the needs that the rules state, have no room, and runs, which
-    hold no node for good.
+    `today` gives their nodes by job and unit. Left out are units whose choice runs on other
+    nodes, units for which their nodes have no room by the needs that the rules state, and runs,
+    which hold no node for good.
     """
     seats: GpuAssignments = {}
     nodes_today = {place: fleet.nodes[place] for nodes in today.values() for place in nodes}
@@ -147,7 +147,7 @@ def _seats_today(
 def _runs_on(
     translation: Translation, fleet: Fleet, choice: Choice, nodes: tuple[int, ...]
 ) -> bool:
-    """Whether a unit that takes this choice may run on just these nodes."""
+    """Return whether a unit with this choice may run on exactly these nodes."""
     pools = translation.problem.pools
     if not nodes or pools[fleet.pool[nodes[0]]].gpu_type != choice.gpu_type:
         return False
@@ -157,7 +157,7 @@ def _runs_on(
 
 
 _Open: TypeAlias = "tuple[tuple[int, ...], Group, GpuAssignment | None]"
-"""Nodes, who may sit there, and where on them; None: on any whole GPUs."""
+"""The nodes, the group that may sit there, and the GPUs; None: any whole GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +165,19 @@ class UnitPlacement:
     """The layouts made concrete."""
 
     uses: tuple[tuple[NodeUse, ...], ...]
-    """By quarter."""
+    """One entry for each quarter."""
     moves: tuple[int, ...]
-    """By quarter: pieces, runs apart, that change node when it begins."""
+    """For each quarter, the pieces that change node when it begins, without runs."""
     kept: Kept
 
 
 def place(
     inputs: Inputs, translation: Translation, solution: Solution, fleet: Fleet
 ) -> UnitPlacement:
-    """Put every piece on numbered GPUs of named nodes, quarter by quarter.
+    """Place every piece on numbered GPUs of named nodes, quarter by quarter.
 
-    Units that run today keep their nodes, where their pool keeps them and the others leave them
-    room. Runs go where the layouts of each quarter have them.
+    Units that run today keep their nodes if their pool keeps them and the others leave them
+    room. Runs go where the layouts of each quarter put them.
     """
     kept = assigned_modes(translation, solution)
     today = {
@@ -200,10 +200,10 @@ def place(
 def _going_on(
     translation: Translation, kept: Kept, seats: GpuAssignments, quarter: int
 ) -> tuple[GpuAssignments, GpuAssignments]:
-    """Seats of the pieces that go on as they are, in canonical order, and of those in another way.
+    """Return the seats of the pieces that go on as they are, and of those in another way.
 
-    Where the next stage of a unit begins, its pieces go by the number that it has there. Runs are
-    over.
+    In canonical order. Where the next stage of a unit begins, its pieces take the number that it
+    has there. Runs are over.
     """
     demands = translation.problem.demands
     begins = {
@@ -229,7 +229,7 @@ def _going_on(
 
 
 def _moved(before: GpuAssignments, now: GpuAssignments) -> int:
-    """Pieces that are on other nodes than before, and no runs."""
+    """Return the pieces on other nodes than before, without runs."""
     return sum(
         now[piece].nodes != seat.nodes
         for piece, seat in before.items()
@@ -261,14 +261,17 @@ class _Seating:
         self.free = {node: list(range(fleet.nodes[node].gpus)) for node in range(len(fleet.nodes))}
 
     def counted(self) -> dict[tuple[int, ...], dict[Group, int]]:
-        """How many pieces of each group sat on which nodes."""
+        """Return how many pieces of each group sat on which nodes."""
         return {
             nodes: {group: len(pieces) for group, pieces in groups.items()}
             for nodes, groups in self.here.items()
         }
 
     def seat_all(self, assigned: Sequence[NodeAssignment], quarter: int) -> GpuAssignments:
-        """Residents first, so that they keep node and GPU numbers; then everybody else in order."""
+        """Seat residents first, so that they keep node and GPU numbers.
+
+        Then all others in order.
+        """
         open_places = [
             (one.nodes, group, seat) for one in assigned for group, seat in self._keep(one)
         ]
@@ -278,7 +281,7 @@ class _Seating:
         return self.seats
 
     def _joined(self, places: Sequence[_Open]) -> Iterator[_Open]:
-        """The places, those of a run on several nodes as one."""
+        """Join the places of a run on several nodes into one."""
         parts: dict[tuple[Group, int, int], dict[int, tuple[int, ...]]] = defaultdict(dict)
         for nodes, group, seat in places:
             asked = self._choice(group).shape.gpus
@@ -295,7 +298,7 @@ class _Seating:
                 yield held, group, GpuAssignment(held, taken, start, shared=True)
 
     def _by_start(self, place: _Open) -> tuple[bool, int]:
-        """Where units ran before comes first, so that their first runs count as there."""
+        """Sort so that the places where units ran before come first, for their first runs."""
         nodes, group, seat = place
         if seat is None or seat.start is None:
             return False, 0
@@ -303,7 +306,7 @@ class _Seating:
         return self.demands[group[0]].origin != home, seat.start
 
     def _keep(self, assigned: NodeAssignment) -> Iterator[tuple[Group, GpuAssignment | None]]:
-        """Seat those who were here; yield what is left open, None for any whole GPUs."""
+        """Seat those who were here, and yield the open places; None for any whole GPUs."""
         here = self.here.get(assigned.nodes, {})
         residents = {group: list(here.get(group, ())) for group, _ in assigned.parts}
         sharing = Counter(
@@ -333,7 +336,7 @@ class _Seating:
         nodes: tuple[int, ...],
         residents: Mapping[Group, list[Piece]],
     ) -> list[tuple[Group, GpuAssignment]]:
-        """Give a bundle the lowest free GPUs and seat who had the same place; the other places."""
+        """Give a bundle the lowest free GPUs, and seat those who had the same place."""
         free = self.free[nodes[0]]
         numbers, self.free[nodes[0]] = tuple(free[: bundle.gpus]), free[bundle.gpus :]
         places = []
@@ -354,7 +357,7 @@ class _Seating:
         return self.demands[group[0]].choices[group[1]]
 
     def _waiting(self, quarter: int) -> dict[Group, Iterator[Piece]]:
-        """Active pieces without a seat, by group in canonical order; all first runs come first."""
+        """Yield active pieces without a seat, by group in canonical order, all first runs first."""
         queues: dict[Group, list[Piece]] = defaultdict(list)
         for index, demand in enumerate(self.demands):
             if quarter not in demand.quarters:
@@ -384,7 +387,10 @@ class _Seating:
             self.free[node] = [gpu for gpu in self.free[node] if gpu not in gpus]
 
     def node_uses(self, gpu_types: Mapping[str, GpuType]) -> tuple[NodeUse, ...]:
-        """Who holds each node, nodes in the fleet's order, occupants by first GPU, hour, slice."""
+        """Return who holds each node.
+
+        Nodes come in the fleet's order, occupants by first GPU, hour and slice.
+        """
         occupants: dict[int, list[Occupant]] = defaultdict(list)
         for (demand, position, replica), seat in self.seats.items():
             job, number = self.members[demand][position]
@@ -444,9 +450,10 @@ def current_placement(
     fleet: Fleet,
     placement: UnitPlacement,
 ) -> CurrentPlacement | None:
-    """What becomes of the units that run today; None where the scenario lists none.
+    """Say what becomes of the units that run today; None if the scenario lists none.
 
-    A unit that holds nodes for some hours only is where its first run is, on whatever node there.
+    A unit that holds nodes for some hours only is where its first run is, on whatever node
+    there.
     """
     running = running_units(inputs.scenario)
     if not running:
@@ -489,7 +496,7 @@ def current_placement(
 def _in_first_quarter(
     fleet: Fleet, placement: UnitPlacement
 ) -> tuple[dict[Unit, list[int]], set[Unit]]:
-    """Positions of the nodes of each unit, sorted; and units that hold theirs for some hours."""
+    """Return the positions of each unit's nodes, and the units that hold theirs for some hours."""
     place_of = {node.id: place for place, node in enumerate(fleet.nodes)}
     nodes: dict[Unit, list[int]] = defaultdict(list)
     runs: set[Unit] = set()
@@ -503,7 +510,7 @@ def _in_first_quarter(
 
 
 def _owned(fleet: Fleet) -> dict[tuple[str, str, int], int]:
-    """Type, site and number of each owned node -> its position."""
+    """Map the type, site and number of each owned node to its position."""
     return {
         (node.node_type, node.site, int(node.id.rpartition("/")[2])): position
         for position, node in enumerate(fleet.nodes)
@@ -518,7 +525,7 @@ def _positions(place: NodePlace, owned: Mapping[tuple[str, str, int], int]) -> t
 def _why_it_moves(
     inputs: Inputs, job: SizedJob, translation: Translation, place: NodePlace
 ) -> Iterator[str]:
-    """What speaks against staying in a pool; last, that it is cheaper elsewhere."""
+    """Say what speaks against staying in a pool; last, that it is cheaper elsewhere."""
     problem, label = translation.problem, translation.quarters[0]
     pools = [pool for pool in problem.pools if pool.home == place.pool]
     owned = sum(pool.owned_in(0) for pool in pools)

@@ -1,8 +1,8 @@
-"""Node assignment: which nodes hold which units in a quarter, so that few change their node.
+"""Assigns layouts to nodes in a quarter so that few units change their node.
 
-The layouts of the solution prove that there is a way; each goes to the node where it keeps most
-units. Where units would still have to move, a stable assignment is tried: whoever goes on stays,
-newcomers fill the gaps.
+The layouts of the solution prove that an assignment exists. Each goes to the node on which it
+keeps most units. If units would still have to move, a stable assignment is tried: those that go
+on stay, and newcomers fill the gaps.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import TypeAlias
 from planner.packing.node_packing.shared_gpus import starts
 from planner.packing.problem import WHOLE, Part, Pool, Problem, Shape
 from planner.packing.solution import Bundle, Layout, Member
-from planner.planning.placing.fleet import Fleet
+from planner.planning.fleet import Fleet
 
 Group = tuple[int, int]
-"""Demand and choice: units of one group are interchangeable in a layout."""
+"""A demand and a choice. Units of one group are interchangeable in a layout."""
 Signature = tuple[tuple[Group, int], ...]
 Residents: TypeAlias = "Mapping[tuple[int, ...], Mapping[Group, int]]"
-"""Nodes -> units of each group."""
+"""Nodes -> the number of units of each group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class NodeAssignment:
     nodes: tuple[int, ...]
     """One node, or the whole nodes that a spanning unit takes."""
     parts: Signature
-    """Pieces by group, those in bundles included."""
+    """The pieces of each group, including those in bundles."""
     bundles: tuple[Bundle, ...] = ()
     """GPUs that pieces share."""
 
@@ -48,7 +48,7 @@ class QuarterNodes:
     """demand × member: choice."""
     quarter: int
     here: Residents
-    """Those who sat there all quarter and go on."""
+    """Units that held a node all of the last quarter and go on."""
 
     @cached_property
     def staying(self) -> frozenset[int]:
@@ -58,22 +58,22 @@ class QuarterNodes:
 
     @cached_property
     def lasting(self) -> frozenset[int]:
-        """Nodes that are in service in the next quarter too."""
+        """Nodes that are in service in the next quarter, too."""
         ahead = self.fleet.in_service[self.quarter + 1 :][:1]
         return frozenset(node for pools in ahead for nodes in pools for node in nodes)
 
     def shape(self, group: Group) -> Shape:
-        """What one piece of a group takes."""
+        """Return what one piece of a group takes."""
         return self.problem.demands[group[0]].choices[group[1]].shape
 
     def is_on(self, group: Group, gpu_type: str) -> bool:
-        """Whether a group runs on a GPU type."""
+        """Return whether a group runs on a GPU type."""
         return self.problem.demands[group[0]].choices[group[1]].gpu_type == gpu_type
 
     def assigned(self, layouts: Sequence[Sequence[Layout]]) -> list[NodeAssignment]:
-        """Nodes with their units, so that few move; `layouts` by pool.
+        """Return the nodes with their units, given the layouts by pool, with few moves.
 
-        The pools of one GPU type are looked at together, since its units may run on any of them.
+        The pools of one GPU type are assigned together, since its units may run on any of them.
         """
         pools: dict[str, list[int]] = defaultdict(list)
         for index, pool in enumerate(self.problem.pools):
@@ -119,9 +119,9 @@ class QuarterNodes:
         return any(self.shape((one.demand, one.choice)).is_run for one in bundle.members)
 
     def _at_home(self, assigned: Sequence[NodeAssignment]) -> Counter[int]:
-        """In the first quarter, by demand: units in the pool in which they run before it.
+        """Return, in the first quarter, each demand's units in the pool in which they run today.
 
-        The solution has counted and priced them, so that no other assignment may change that.
+        The solution has counted and priced them, so no other assignment may change that.
         """
         found: Counter[int] = Counter()
         for one in assigned if self.quarter == 0 else ():
@@ -133,14 +133,14 @@ class QuarterNodes:
 
     @cached_property
     def _sharing(self) -> frozenset[int]:
-        """Pools that share spare nodes, with all their parts."""
+        """Return the pools that share spare nodes."""
         groups = self.problem.spare_groups
         return frozenset(pool for group in groups for pool in self.problem.sharing(group))
 
     def _on_pools(
         self, pools: Collection[int], assigned: Sequence[NodeAssignment]
     ) -> set[tuple[int, Group]]:
-        """Which groups run on which of these pools."""
+        """Return which groups run on which of these pools."""
         pool_of = self.fleet.pool
         return {
             (pool_of[one.nodes[0]], group)
@@ -150,9 +150,9 @@ class QuarterNodes:
         }
 
     def _matched(self, pool: int, layouts: Sequence[Layout]) -> list[NodeAssignment]:
-        """The quarter's own layouts of a pool, each on the nodes where it keeps most units.
+        """Assign the quarter's own layouts of a pool to the nodes where they keep most units.
 
-        Each layout of nodes that come and go has its own node, in their order.
+        Each layout of nodes for hours or weeks has its own node, in order.
         """
         nodes = self.fleet.in_service[self.quarter][pool]
         if self.problem.pools[pool].hire:
@@ -163,7 +163,7 @@ class QuarterNodes:
     def _not_fixed(
         self, gpu_type: str, pools: Sequence[int], fixed: Sequence[NodeAssignment]
     ) -> tuple[dict[int, list[int]], dict[Group, int]]:
-        """Nodes in service by pool, and active units by group, without those that are fixed."""
+        """Return the free nodes by pool and the active units by group, without fixed ones."""
         units: Counter[Group] = Counter()
         for index, demand in enumerate(self.problem.demands):
             for choice in self.kept[index] if self.quarter in demand.quarters else ():
@@ -177,7 +177,7 @@ class QuarterNodes:
         return free, mine
 
     def _unrest(self, assigned: Sequence[NodeAssignment], here: Residents) -> tuple[int, int]:
-        """Units that change node now, and units that will have to in the next quarter."""
+        """Count the units that change node now, and those that will have to in the next quarter."""
         moves, must = sum(sum(groups.values()) for groups in here.values()), 0
         for one in assigned:
             held = here.get(one.nodes, {})
@@ -188,7 +188,7 @@ class QuarterNodes:
 
 
 def _shared(assigned: Sequence[NodeAssignment]) -> int:
-    """GPUs that parts are taken of."""
+    """Return the GPUs that are shared in parts."""
     return sum(len(one.bundles) for one in assigned)
 
 
@@ -204,10 +204,10 @@ def _parts(layout: Layout) -> Signature:
 def _match(
     layouts: Sequence[Layout], nodes: Sequence[int], here: Residents, staying: Container[int]
 ) -> list[NodeAssignment]:
-    """Give each layout of a pool its nodes.
+    """Assign the layouts of a pool to nodes.
 
-    `nodes` are those in service, the preferred ones first, which demands that go on deserve. Greedy
-    by most units kept; ties go to the first node and layout.
+    `nodes` are those in service, the preferred ones for demands that go on first. The assignment
+    is greedy by most units kept; ties go to the first node and layout.
     """
     free = dict.fromkeys(nodes)
     left = [layout.count for layout in layouts]
@@ -243,7 +243,7 @@ def _keep_spans(
     free: dict[int, None],
     here: Residents,
 ) -> Iterable[NodeAssignment]:
-    """Spanning units whose nodes are all still there keep them."""
+    """Let spanning units keep their nodes if all of them are still there."""
     for index, layout in enumerate(layouts):
         spans = [nodes for nodes in here if len(nodes) > 1] if layout.span > 1 else []
         for held in spans:
@@ -261,7 +261,10 @@ def _by_overlap(
     left: Sequence[int],
     alike: Mapping[Signature, list[int]],
 ) -> Iterable[tuple[int, Signature]]:
-    """What is left, most units kept first, then fewest displaced; begins when it is first asked."""
+    """Yield what is left, most units kept first, then fewest displaced.
+
+    It is computed when it is first needed.
+    """
     contents = [content for content, nodes in alike.items() if nodes]
     totals = [sum(count for _, count in content) for content in contents]
     holders: dict[Group, list[tuple[int, int]]] = defaultdict(list)
@@ -281,7 +284,7 @@ def _by_overlap(
 
 @lru_cache(maxsize=4096)
 def _one_gpu_holds(pool: Pool, parts: tuple[Part, ...]) -> bool:
-    """Whether these parts fit one GPU of a pool together."""
+    """Return whether these parts fit one GPU of a pool together."""
     profiles = Counter(part.profile for part in parts)
     if not profiles[""]:
         divisions = (Counter(name for name, _ in one.slots) for one in pool.divisions)
@@ -291,21 +294,21 @@ def _one_gpu_holds(pool: Pool, parts: tuple[Part, ...]) -> bool:
 
 @dataclass(slots=True)
 class _SharedNode:
-    """One node that units share, while they are seated one by one."""
+    """A node that units share, while they are seated one by one."""
 
     number: int
-    """Of its pool."""
+    """The number of its pool."""
     pool: Pool
     gpus: int
-    """Free; likewise `cpus` and `memory_mb`."""
+    """Free GPUs; `cpus` and `memory_mb` likewise."""
     cpus: int
     memory_mb: int
     units: list[Group] = field(default_factory=list)
     opened: list[tuple[Part, ...]] = field(default_factory=list)
-    """GPUs that parts are taken of, by these parts."""
+    """The GPUs that are shared in parts, each with its parts."""
 
     def fits(self, shape: Shape) -> bool:
-        """Whether the unit fits into what is free."""
+        """Return whether the unit fits into what is free."""
         return (
             shape.cpus <= self.cpus
             and shape.memory_mb <= self.memory_mb
@@ -327,21 +330,21 @@ class _SharedNode:
             self.opened.append((shape.part,))
 
     def room_beside(self, shape: Shape) -> float:
-        """How much is left beside a unit: the less, the tighter it fits."""
+        """Return how much is left beside a unit: the less, the tighter it fits."""
         node = self.pool.node
         memory = (self.memory_mb - shape.memory_mb) / max(node.memory_mb, 1)
         opens = shape.part != WHOLE and self._opened_for(shape.part) is None
         return memory + (self.gpus - shape.gpus) / node.gpus + opens
 
     def _mixes(self, shape: Shape) -> bool:
-        """Where partitions keep to nodes of their own, whether this is one of them."""
+        """Return whether the node may hold both parts and whole GPUs, if partitions keep apart."""
         if self.pool.mixes or not self.units:
             return True
         partitioned = any(part.profile for parts in self.opened for part in parts)
         return partitioned == bool(shape.part.profile)
 
     def _opened_for(self, part: Part) -> int | None:
-        """The fullest of the opened GPUs that hold one part more."""
+        """Return the fullest shared GPU that has room for one more part."""
         fitting = [
             (len(parts), -gpu)
             for gpu, parts in enumerate(self.opened if part != WHOLE else ())
@@ -351,9 +354,9 @@ class _SharedNode:
 
 
 class _StableAssignment:
-    """One GPU type's nodes, where each unit keeps its nodes if that can be.
+    """An assignment for one GPU type in which units keep their nodes where possible.
 
-    Units whose nodes left service and units that are new are fitted in.
+    Units whose nodes left service and new units are fitted in.
     """
 
     def __init__(
@@ -369,21 +372,21 @@ class _StableAssignment:
         self._groups = sorted(units)
         self._empty = {pool: list(those) for pool, those in nodes.items()}
         self._left = {pool: max(0, limits[pool]) for pool in nodes}
-        """Nodes of each pool that may still be used; the others are spare."""
+        """The nodes of each pool that may still be used; the others are spare."""
         self._shared: dict[int, _SharedNode] = {}
         self._spanned: dict[tuple[int, ...], Group] = {}
         self._pool_of = {node: pool for pool, those in nodes.items() for node in those}
         self._waiting = Counter(units)
 
     def found(self, here: Residents) -> list[NodeAssignment] | None:
-        """Nodes with their units; None where somebody is left without a place."""
+        """Return the nodes with their units; None if a unit finds no place."""
         self._keep(here)
         if min(self._left.values()) < 0:
             return None  # fewer nodes may be used than before
         return self._assigned() if self._span_all() and self._seat_all() else None
 
     def _keep(self, here: Residents) -> None:
-        """Leave those who go on where they are, as far as the nodes may still be used."""
+        """Leave units that go on where they are, as far as the nodes may still be used."""
         for nodes, groups in sorted(here.items()):
             mine = {group: units for group, units in sorted(groups.items()) if units}
             if not set(nodes) <= self._pool_of.keys() or not mine.keys() <= set(self._groups):
@@ -402,7 +405,7 @@ class _StableAssignment:
                     self._waiting[group] -= 1
 
     def _span_all(self) -> bool:
-        """Give whole nodes to the units that can run in no other way, the largest first."""
+        """Give whole nodes to the units that need them, the largest first."""
         ordered = sorted(self._groups, key=lambda group: (-self._shape(group).gpus, group))
         for group in ordered:
             spans = {pool: self._span_in(pool, group) for pool in self._empty}
@@ -415,7 +418,7 @@ class _StableAssignment:
         return True
 
     def _seat_all(self) -> bool:
-        """Fit the others in: those who go on first where nodes last, then everybody anywhere."""
+        """Fit in the others: those that go on first, where nodes last; then all anywhere."""
         for pool, empty in self._empty.items():
             for node in empty[: self._left[pool]]:
                 self._open(node)
@@ -428,7 +431,7 @@ class _StableAssignment:
         return not self._seat([seat for _, seat in seats], [*left, *ending])
 
     def _seat(self, nodes: Sequence[_SharedNode], waiting: Sequence[Group]) -> list[Group]:
-        """Seat units, the largest first, each where it fits tightest; those that found no room."""
+        """Seat units where they fit tightest, the largest first; return those without room."""
         open_to: dict[Group, list[_SharedNode]] = {}
         left = []
 
@@ -449,7 +452,7 @@ class _StableAssignment:
         return left
 
     def _assigned(self) -> list[NodeAssignment]:
-        """What each node holds now, pool by pool."""
+        """Return what each node holds now, pool by pool."""
         found = [NodeAssignment(nodes, ((group, 1),)) for nodes, group in self._spanned.items()]
         for node, seat in self._shared.items():
             if units := Counter(seat.units):
@@ -458,7 +461,7 @@ class _StableAssignment:
         return sorted(found, key=lambda one: self._pool_of[one.nodes[0]])
 
     def _bundles(self, seat: _SharedNode) -> Iterator[Bundle]:
-        """The GPUs of a node that units take parts of."""
+        """Return the GPUs of a node that units take parts of."""
         waiting: dict[Part, list[Group]] = defaultdict(list)
         for group in sorted(seat.units):
             waiting[self._shape(group).part].append(group)
@@ -489,7 +492,7 @@ class _StableAssignment:
         self._waiting[group] -= 1
 
     def _span_new(self, pool: int, span: int, group: Group) -> bool:
-        """Whole empty nodes for one unit, if there are so many."""
+        """Take whole empty nodes for one unit, if there are enough."""
         empty = self._empty[pool]
         if span > min(self._left[pool], len(empty)):
             return False

@@ -5,26 +5,26 @@ Names from a scenario are text nodes of an XML tree and so cannot open markup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from math import isfinite
+from math import floor, isfinite, log10
 from types import MappingProxyType
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from planner.reporting.document import (
     SPARE,
     Bands,
-    Bar,
     Chart,
     Figure,
     Gantt,
+    HeldGpus,
     NodeMap,
     Picture,
-    Series,
     Tornado,
 )
-from planner.reporting.format import Style, shortened, styled, visible
+from planner.reporting.format import shortened, styled, visible
 
 _HEAD = 34
 
@@ -34,7 +34,7 @@ TO = "data-to"
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 720, 78, 12, 26, 220
 _LEGEND_ROW, _LEGEND_COLUMN, _MARK = 18, 170, 100
-_TICKS, _STRIPES = 5, 4
+_TICKS, _STRIPES, _LABELLED = 5, 4, 10
 _COLOURS = (
     *("#0b62a8", "#d97400", "#00805a", "#a83e8d", "#6d5bd0", "#8a6d00"),
     *("#c2382e", "#2f7f8f", "#5d6b78", "#7a8f00", "#b3590f", "#3f51b5"),
@@ -59,7 +59,7 @@ _LOOKS = {
 _TEXT = {"font-size": "12", "font-family": "system-ui, 'DejaVu Sans', sans-serif"}
 
 
-def put(parent: Element, tag: str, text: str = "", **attributes: object) -> Element:
+def put(parent: Element, tag: str, text: str = "", /, **attributes: object) -> Element:
     """Add an element; `_` in a name stands for `-`, a final one is dropped."""
     named = {
         name.rstrip("_").replace("_", "-"): f"{value:g}" if isinstance(value, float) else str(value)
@@ -95,168 +95,117 @@ def coloured(
     return band
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A bar of a chart, from one value to another."""
+
+    place: int
+    colour: int
+    start: Fraction
+    end: Fraction
+    says: str
+    label: str = ""
+    """What stands over it."""
+
+
+def _bars_of(chart: Chart) -> Iterator[_Drawn]:
+    """Stacked from zero both ways, or each from where the last one ended."""
+    bars = [series for series in chart.series if series.form == "bar"]
+    totals = {place for place, _ in chart.marks}
+    running = Fraction(0)
+    for place, category in enumerate(chart.categories):
+        reached = {True: Fraction(0), False: Fraction(0)}
+        for number, series in enumerate(bars):
+            figure = series.values[place]
+            value, says = _value(figure), f"{category}, {series.name}: {figure.text}"
+            if not chart.waterfall:
+                start = reached[value >= 0]
+                reached[value >= 0] += value
+                yield _Drawn(place, number, start, start + value, says)
+            elif place in totals:
+                running = value
+                yield _Drawn(place, 0, Fraction(0), running, says, figure.text)
+            else:
+                running += value
+                sign, colour = ("+", 6) if value > 0 else ("", 2)
+                yield _Drawn(place, colour, running - value, running, says, f"{sign}{figure.text}")
+
+
 def chart_svg(chart: Chart) -> Element:
-    """The picture."""
-    return _Drawing(chart).svg
+    """Bars by category under lines, with their legend; of a waterfall far above zero the top."""
+    bars, places = list(_bars_of(chart)), range(len(chart.categories))
+    lines = [series for series in chart.series if series.form == "line"]
+    reached = [Fraction(0), *(bar.end for bar in bars)]
+    reached += [_value(series.values[place]) for series in lines for place in places]
+    low, high = min(reached), max(reached) or Fraction(1)
+    if chart.waterfall and (least := min(reached[1:])) > high / 2:  # or no step could be seen
+        low = max(Fraction(0), least - ((high - least) or least / _TICKS))
+    abreast = _WIDTH // _LEGEND_COLUMN
+    legend_rows = -(-len(chart.series) // abreast)
+    svg = canvas(_WIDTH, _TOP + _HEIGHT + 30 + _LEGEND_ROW * legend_rows)
+    step = (_WIDTH - _LEFT - _RIGHT) / max(len(places), 1)
+    style = chart.series[0].values[0].style
 
+    def y_of(value: Fraction) -> float:
+        return round(_TOP + _HEIGHT * float(1 - (value - low) / (high - low)), 1)
 
-class _Drawing:
-    """One chart on its way to paper."""
+    def x_of(place: float) -> float:
+        return round(_LEFT + step * place, 1)
 
-    def __init__(self, chart: Chart) -> None:
-        self._chart = chart
-        self._bars = [series for series in chart.series if series.form == "bar"]
-        self._lines = [series for series in chart.series if series.form == "line"]
-        self._step = (_WIDTH - _LEFT - _RIGHT) / max(len(chart.categories), 1)
-        self._low, self._high = self._range()
-        legend_rows = -(-len(chart.series) // (_WIDTH // _LEGEND_COLUMN))
-        height = _TOP + _HEIGHT + 30 + _LEGEND_ROW * legend_rows
-        self.svg = canvas(_WIDTH, height)
-        self._axis()
-        self._marks()
-        if chart.waterfall:
-            self._waterfall()
+    tick = _tick(high - low)
+    value = -(-low // tick) * tick
+    while value <= high:
+        y = y_of(value)
+        put(svg, "line", class_="axis", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y)
+        put(svg, "text", styled(value, style), x=_LEFT - 6, y=y + 4, text_anchor="end")
+        value += tick
+    cut = f", axis from {styled(low, style)}" if low > 0 else ""
+    put(svg, "text", f"{chart.unit}{cut}", x=4, y=14)
+    marks = () if chart.waterfall else chart.marks
+    ends = [*(x_of(place) for place, _ in marks), _WIDTH][1:]
+    for (place, event), end in zip(marks, ends, strict=False):
+        x = x_of(place) + 2
+        line = put(svg, "line", class_="mark", x1=x, x2=x, y1=_TOP - 10, y2=_TOP + _HEIGHT)
+        words = "▼ orders arrive" if end - x > _MARK else "▼"
+        for one in (line, put(svg, "text", words, x=x + 3, y=_TOP - 8)):
+            put(one, "title", event)
+    for bar in bars:
+        start, end = sorted((y_of(max(bar.start, low)), y_of(max(bar.end, low))))
+        if bar.start != bar.end:
+            drawn = put(
+                svg,
+                "rect",
+                class_=colour_class(bar.colour),
+                x=x_of(bar.place + 0.15),
+                y=start,
+                width=round(step * 0.7, 1),
+                height=round(max(end - start, 0.5), 1),
+            )
+            put(drawn, "title", bar.says)
+        if bar.label:
+            x = x_of(bar.place + 0.5)
+            put(svg, "text", bar.label, x=x, y=start - 4, text_anchor="middle")
+    for series in lines:  # a step for each category: what holds for all of it
+        points = [
+            f"{x_of(at):g},{y_of(_value(series.values[place])):g}"
+            for place in places
+            for at in (place, place + 1)
+        ]
+        put(svg, "polyline", class_="over", points=" ".join(points))
+    for place in places[:: -(-len(places) // _LABELLED) or 1]:
+        x = x_of(place + 0.5)
+        words = chart.categories[place]
+        put(svg, "text", words, x=x, y=_TOP + _HEIGHT + 18, text_anchor="middle")
+    known = sorted(chart.series, key=lambda series: series.form == "line")
+    for number, series in enumerate(() if chart.waterfall else known):
+        x = 10 + _LEGEND_COLUMN * (number % abreast)
+        y = _TOP + _HEIGHT + 34 + _LEGEND_ROW * (number // abreast)
+        if series.form == "bar":
+            put(svg, "rect", class_=colour_class(number), x=x, y=y - 4, width=12, height=12)
         else:
-            self._stacks()
-            for series in self._lines:
-                self._line(series)
-        self._categories()
-        self._legend()
-
-    def _range(self) -> tuple[Fraction, Fraction]:
-        """Of a waterfall far above zero only the upper part, or its steps could not be seen."""
-        reached = [Fraction(0)]
-        running = Fraction(0)
-        for place in range(len(self._chart.categories)):
-            values = [_value(series.values[place]) for series in self._bars]
-            if self._chart.waterfall:
-                running = values[0] if self._is_total(place) else running + values[0]
-                reached.append(running)
-            else:
-                reached.append(sum((value for value in values if value > 0), Fraction(0)))
-                reached.append(sum((value for value in values if value < 0), Fraction(0)))
-            reached += [_value(series.values[place]) for series in self._lines]
-        if self._chart.waterfall and (least := min(reached[1:])) > (most := max(reached)) / 2:
-            room = (most - least) or least / _TICKS
-            return max(Fraction(0), least - room), most
-        return min(reached), max(reached) or Fraction(1)
-
-    def _is_total(self, place: int) -> bool:
-        return any(marked == place for marked, _ in self._chart.marks)
-
-    def _y(self, value: Fraction) -> float:
-        share = (value - self._low) / (self._high - self._low)
-        return round(_TOP + _HEIGHT * float(1 - share), 1)
-
-    def _x(self, place: int) -> float:
-        return round(_LEFT + self._step * place, 1)
-
-    def _style(self) -> Style:
-        return self._chart.series[0].values[0].style
-
-    def _axis(self) -> None:
-        tick = _tick(self._high - self._low)
-        value = -(-self._low // tick) * tick
-        while value <= self._high:
-            y = self._y(value)
-            put(self.svg, "line", class_="axis", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y)
-            label = styled(value, self._style())
-            put(self.svg, "text", label, x=_LEFT - 6, y=y + 4, text_anchor="end")
-            value += tick
-        cut = f", axis from {styled(self._low, self._style())}" if self._low > 0 else ""
-        put(self.svg, "text", f"{self._chart.unit}{cut}", x=4, y=14)
-
-    def _marks(self) -> None:
-        if self._chart.waterfall:
-            return
-        ends = (*(self._x(place) for place, _ in self._chart.marks), _WIDTH)[1:]
-        for (place, event), end in zip(self._chart.marks, ends, strict=True):
-            x = self._x(place) + 2
-            line = put(self.svg, "line", class_="mark", x1=x, x2=x, y1=_TOP - 10, y2=_TOP + _HEIGHT)
-            put(line, "title", event)
-            words = "▼ orders arrive" if end - x > _MARK else "▼"
-            label = put(self.svg, "text", words, x=x + 3, y=_TOP - 8)
-            put(label, "title", event)
-
-    def _stacks(self) -> None:
-        for place, category in enumerate(self._chart.categories):
-            above = below = Fraction(0)
-            for number, series in enumerate(self._bars):
-                value = _value(series.values[place])
-                if value >= 0:
-                    self._bar(place, number, above, above + value, series, category)
-                    above += value
-                else:
-                    self._bar(place, number, below, below + value, series, category)
-                    below += value
-
-    def _waterfall(self) -> None:
-        (series,) = self._bars
-        running = Fraction(0)
-        for place, category in enumerate(self._chart.categories):
-            value = _value(series.values[place])
-            start, running = running, value if self._is_total(place) else running + value
-            if self._is_total(place):
-                start = max(self._low, Fraction(0))
-            colour = 0 if self._is_total(place) else 6 if value > 0 else 2
-            self._bar(place, colour, start, running, series, category)
-            x = self._x(place) + self._step / 2
-            top = self._y(max(start, running)) - 4
-            sign = "+" if value > 0 and not self._is_total(place) else ""
-            words = f"{sign}{series.values[place].text}"
-            put(self.svg, "text", words, x=x, y=top, text_anchor="middle")
-
-    def _bar(
-        self,
-        place: int,
-        colour: int,
-        start: Fraction,
-        end: Fraction,
-        series: Series,
-        category: str,
-    ) -> None:
-        if start == end:
-            return
-        top, bottom = self._y(max(start, end)), self._y(min(start, end))
-        bar = put(
-            self.svg,
-            "rect",
-            class_=colour_class(colour),
-            x=round(self._x(place) + self._step * 0.15, 1),
-            y=top,
-            width=round(self._step * 0.7, 1),
-            height=round(max(bottom - top, 0.5), 1),
-        )
-        put(bar, "title", f"{category}, {series.name}: {series.values[place].text}")
-
-    def _line(self, series: Series) -> None:
-        """A step for each category: what holds for all of it."""
-        points = []
-        for place in range(len(self._chart.categories)):
-            y = self._y(_value(series.values[place]))
-            points += [f"{self._x(place):g},{y:g}", f"{self._x(place + 1):g},{y:g}"]
-        put(self.svg, "polyline", class_="over", points=" ".join(points))
-
-    def _categories(self) -> None:
-        every = max(1, -(-len(self._chart.categories) // max(int(720 / 70), 1)))
-        for place, category in enumerate(self._chart.categories):
-            if place % every == 0:
-                x = round(self._x(place) + self._step / 2, 1)
-                put(self.svg, "text", category, x=x, y=_TOP + _HEIGHT + 18, text_anchor="middle")
-
-    def _legend(self) -> None:
-        if self._chart.waterfall:
-            return
-        abreast = _WIDTH // _LEGEND_COLUMN
-        for number, series in enumerate((*self._bars, *self._lines)):
-            x = 10 + _LEGEND_COLUMN * (number % abreast)
-            y = _TOP + _HEIGHT + 34 + _LEGEND_ROW * (number // abreast)
-            if series.form == "bar":
-                colour = colour_class(number)
-                put(self.svg, "rect", class_=colour, x=x, y=y - 4, width=12, height=12)
-            else:
-                put(self.svg, "line", class_="over", x1=x, x2=x + 12, y1=y + 2, y2=y + 2)
-            put(self.svg, "text", series.name, x=x + 18, y=y + 6)
+            put(svg, "line", class_="over", x1=x, x2=x + 12, y1=y + 2, y2=y + 2)
+        put(svg, "text", series.name, x=x + 18, y=y + 6)
+    return svg
 
 
 def _value(figure: Figure) -> Fraction:
@@ -267,11 +216,7 @@ def _value(figure: Figure) -> Fraction:
 def _tick(span: Fraction) -> Fraction:
     """A round distance between the lines of the grid."""
     raw = span / _TICKS
-    power = Fraction(1)
-    while power * 10 <= raw:
-        power *= 10
-    while power > raw:
-        power /= 10
+    power = Fraction(10) ** floor(log10(raw))
     return next(power * step for step in (1, 2, 5, 10) if power * step >= raw)
 
 
@@ -279,16 +224,6 @@ _GRID_ROW, _GRID_TOP, _CHARACTER = 24, 24, 7.2
 _GAP = 18
 _CELL, _GPU = 34, 18
 _WIDEST = 1000
-
-
-def _strips(count: int, left: int, each: int) -> list[range]:
-    """Which columns stand beside each other, where all of them are too wide to be read on a page.
-
-    `left` is what stands before them and `each` the width of one, both in pixels.
-    """
-    abreast = max(1, (_WIDEST - left) // each)
-    shown = -(-count // -(-count // abreast))
-    return [range(first, min(first + shown, count)) for first in range(0, count, shown)]
 
 
 def gantt(picture: Gantt) -> Element:
@@ -312,19 +247,15 @@ def gantt(picture: Gantt) -> Element:
         put(svg, "text", head, x=0, y=y + 14, font_weight=600)
         y += _GRID_ROW
         for bar in bars:
-            _bar(svg, bar, labels, y)
+            put(svg, "text", bar.label, x=12, y=y + 13)
+            left, across = labels + _CELL * (bar.first - 1), _CELL * (bar.last - bar.first + 1)
+            drawn = coloured(svg, bar.number, left + 1, y, across - 2, 18)
+            put(drawn, "title", f"{bar.name}: {bar.when}")
+            middle = left + across / 2
+            put(svg, "text", str(bar.number), class_="on", x=middle, y=y + 13, text_anchor="middle")
             put(svg, "text", bar.name, x=right + 8, y=y + 13)
             y += _GRID_ROW
     return svg
-
-
-def _bar(svg: Element, bar: Bar, labels: int, y: int) -> None:
-    put(svg, "text", bar.label, x=12, y=y + 13)
-    left, width = labels + _CELL * (bar.first - 1), _CELL * (bar.last - bar.first + 1)
-    drawn = coloured(svg, bar.number, left + 1, y, width - 2, 18)
-    put(drawn, "title", f"{bar.name}: {bar.when}")
-    middle = left + width / 2
-    put(svg, "text", str(bar.number), class_="on", x=middle, y=y + 13, text_anchor="middle")
 
 
 def _width(names: Iterable[str]) -> int:
@@ -338,7 +269,10 @@ def node_map_svg(picture: NodeMap) -> Element:
         default=1,
     )
     names, each = _width(name for name, _ in picture.rows), gpus * _GPU + _GAP
-    strips = _strips(len(picture.columns), names, each)
+    # As many quarters side by side as can be read, and as many in each strip as in the others.
+    count = len(picture.columns)
+    shown = -(-count // -(-count // max(1, (_WIDEST - names) // each)))
+    strips = [range(first, min(first + shown, count)) for first in range(0, count, shown)]
     width, down = names + each * max(map(len, strips)), _GRID_TOP + _GRID_ROW * len(picture.rows)
     svg = canvas(width, down * len(strips), **{"class": "map", "width": str(width)})
     for strip, places in enumerate(strips):
@@ -356,43 +290,32 @@ def node_map_svg(picture: NodeMap) -> Element:
     return svg
 
 
-def _node(
-    svg: Element, held: tuple[tuple[str, ...], ...], x: int, y: int, picture: NodeMap
-) -> None:
+def _node(svg: Element, held: HeldGpus, x: int, y: int, picture: NodeMap) -> None:
     first = 0
     for jobs, group in groupby(held):
         gpus = len(list(group))
         left, width = x + first * _GPU, gpus * _GPU - 2
         first += gpus
+        box: dict[str, object] = {"x": left, "y": y, "width": width, "height": _GPU}
         if not jobs:
             for gpu in range(gpus):
-                put(
-                    svg,
-                    "rect",
-                    class_="free",
-                    x=left + gpu * _GPU + 0.5,
-                    y=y + 0.5,
-                    width=_GPU - 3,
-                    height=_GPU - 1,
-                )
+                box = {"x": left + gpu * _GPU + 0.5, "y": y + 0.5}
+                put(svg, "rect", class_="free", **box, width=_GPU - 3, height=_GPU - 1)
             continue
+        label, looks = "+", {"class_": "on"}
+        told = f"{', '.join(jobs)}: {gpus} of {len(held)} GPUs here"
         if jobs == (SPARE,):
-            frame = put(svg, "rect", class_="kept", x=left, y=y, width=width, height=_GPU)
-            put(frame, "title", f"kept empty as spare: {gpus}")
-            put(svg, "text", "spare", x=left + width / 2, y=y + 13, text_anchor="middle")
-            continue
-        alone = len(jobs) == 1
-        label = str(picture.numbers[jobs[0]]) if alone else "+"
-        if alone:
-            band = coloured(svg, picture.numbers[jobs[0]], left, y, width, _GPU)
+            label, looks, told = "spare", {}, f"kept empty as spare: {gpus}"
+            band = put(svg, "rect", class_="kept", **box)
+        elif len(jobs) > 1:
+            band = put(svg, "rect", class_="shared", **box)
         else:
-            band = put(svg, "rect", class_="shared", x=left, y=y, width=width, height=_GPU)
-        told = f"; {picture.told[jobs[0]]}" if alone else ""
-        put(band, "title", f"{', '.join(jobs)}: {gpus} of {len(held)} GPUs here{told}")
-        if alone:
-            band.set(TO, f"job-{picture.numbers[jobs[0]]}")
-        middle = left + width / 2
-        put(svg, "text", label, class_="on", x=middle, y=y + 13, text_anchor="middle")
+            number = picture.numbers[jobs[0]]
+            label, told = str(number), f"{told}; {picture.told[jobs[0]]}"
+            band = coloured(svg, number, left, y, width, _GPU)
+            band.set(TO, f"job-{number}")
+        put(band, "title", told)
+        put(svg, "text", label, **looks, x=left + width / 2, y=y + 13, text_anchor="middle")
 
 
 _PLOT_WIDTH, _LABELS, _VALUES, _PLOT_TOP, _PLOT_ROW = 860, 210, 110, 16, 28
@@ -416,7 +339,7 @@ def tornado(picture: Tornado) -> Element:
     foot = _PLOT_TOP + _PLOT_ROW * len(moving)
     svg = canvas(_PLOT_WIDTH, foot + 24)
     values = [picture.middle[0], *(end for _, *ends in picture.rows for end, _ in ends)]
-    x = _scale_to_edge(values, _LABELS + _VALUES, _PLOT_WIDTH - _VALUES)
+    x = _scale(values, _LABELS + _VALUES, _PLOT_WIDTH - _VALUES)
     middle = x(picture.middle[0])
     for place, (number, (name, *ends)) in enumerate(moving):
         y = _PLOT_TOP + _PLOT_ROW * place
@@ -473,18 +396,17 @@ def bands(picture: Bands) -> Element:
     return svg
 
 
-def _scale_to_edge(values: Sequence[float], first: float, last: float) -> Callable[[float], float]:
-    """The same, what is infinite beyond all else, at the last place."""
-    known = [value for value in values if isfinite(value)]
-    room = _BEYOND if len(known) < len(values) else 0
-    finite = _scale(known, first, last - room)
-    return lambda value: finite(value) if isfinite(value) else last
+def _scale(values: Iterable[float], first: float, last: float) -> Callable[[float], float]:
+    """From the least value at the first place to the greatest; what is infinite at the last."""
+    every = list(values)
+    known = [value for value in every if isfinite(value)]
+    end = last - _BEYOND * (len(known) < len(every))
+    low, span = min(known), (max(known) - min(known)) or 1.0
 
+    def place(value: float) -> float:
+        return round(first + (value - low) / span * (end - first), 1) if isfinite(value) else last
 
-def _scale(values: Sequence[float], first: float, last: float) -> Callable[[float], float]:
-    """From the least value at the first place to the greatest at the last."""
-    low, span = min(values), (max(values) - min(values)) or 1.0
-    return lambda value: round(first + (value - low) / span * (last - first), 1)
+    return place
 
 
 _DRAW: dict[type[Picture], Callable[..., Element]] = {

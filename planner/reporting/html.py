@@ -1,18 +1,25 @@
-"""Draws a document as one HTML file: no network, no code from data, the same bytes every time."""
+"""Draws a document as one HTML file: no network, no code from data, the same bytes every time.
+
+The page may show pictures that stand in files beside it, and may be printed as a PDF.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import date
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import NoReturn
 
 from markupsafe import Markup, escape
 
+from planner.errors import Finding, InputError
+from planner.reporting import markdown
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -31,7 +38,7 @@ from planner.reporting.document import (
     Verbatim,
 )
 from planner.reporting.format import code_and_words, visible
-from planner.reporting.html.pictures import drawn
+from planner.reporting.pictures import drawn, picture_file
 
 _MARKED = re.compile(r"""[&<>"']""")
 _OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")
@@ -55,7 +62,7 @@ def render(document: Document, title: str) -> str:
         script_digest=_digest(script()),
         short=Markup("" if sections else ' class="short"'),
         contents=_contents(sections) + _LINE if sections else "",
-        content=_blocks(document, title),
+        content=_blocks(document, title, _addresses(document)),
     )
     return str(page)
 
@@ -65,7 +72,12 @@ def fragment(document: Document, title: str) -> str:
     own = _OF_PAGE.sub(":scope", style())
     scoped = Markup(f"@scope (.gpu-fit-planner){{{own}}}")
     return str(
-        _tag("div", _tag("style", scoped), _blocks(document, title), class_="gpu-fit-planner short")
+        _tag(
+            "div",
+            _tag("style", scoped),
+            _blocks(document, title, _addresses(document)),
+            class_="gpu-fit-planner short",
+        )
     )
 
 
@@ -75,7 +87,8 @@ def part(document: Document, title: str, links: Mapping[str, str]) -> tuple[str,
     What leads to an anchor that is in `links` leads to its address there.
     """
     sections = [one for one in document if isinstance(one, Heading) and one.level == 2]
-    return str(_blocks(document, title, links)), str(_contents(sections)) if sections else ""
+    content = _blocks(document, title, _addresses(document, links))
+    return str(content), str(_contents(sections)) if sections else ""
 
 
 def style() -> str:
@@ -127,12 +140,26 @@ def _prose(text: str) -> Markup:
     return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in parts))
 
 
+def _addresses(document: Document, links: Links = _NO_LINKS) -> Links:
+    """Where each anchor of the document is, and those in `links`.
+
+    What leads to any other, which stands in another edition alone, is drawn without a link.
+    """
+    found = {}
+    for block in document:
+        if isinstance(block, Heading | Paragraph | Fold) and block.anchor:
+            found[block.anchor] = f"#{block.anchor}"
+        if isinstance(block, Fold):
+            found |= _addresses(block.blocks)
+    return {**found, **links}
+
+
 def _contents(sections: list[Heading]) -> Markup:
     links = (_tag("li", _tag("a", one.text, href=f"#{one.anchor}")) for one in sections)
     return _tag("nav", _tag("ol", *links), aria_label="Sections")
 
 
-def _blocks(blocks: Document, title: str, links: Links = _NO_LINKS) -> Markup:
+def _blocks(blocks: Document, title: str, links: Links) -> Markup:
     """Blocks below a title, each on a line of its own."""
     pieces = []
     for block in blocks:
@@ -242,12 +269,12 @@ def _cell(cell: Cell, links: Links) -> Markup:
         return _prose(cell)
     text = _escaped(visible(cell.text))
     if isinstance(cell, Figure):
-        to = links.get(cell.trace, f"#{cell.trace}") if cell.trace else ""
-        leads, terms, plain = map(_escaped, (to, cell.sum, _plain(cell)))
+        leads, terms, plain = map(_escaped, (links.get(cell.trace, ""), cell.sum, _plain(cell)))
         where = f'href="{leads}"' if leads else 'tabindex="0"'
         told = f'<a class="n" {where} title="{terms}" data-v="{plain}">{text}</a>'
     elif isinstance(cell, Link):
-        told = f'<a href="{_escaped(links.get(cell.to, f"#{cell.to}"))}">{text}</a>'
+        to = links.get(cell.to)
+        told = f'<a href="{_escaped(to)}">{text}</a>' if to else _prose(cell.text)
     else:
         told = f'<span class="blank">{_prose(cell.text)}</span>'
     return Markup(told)
@@ -259,3 +286,58 @@ def _plain(figure: Figure) -> str:
     if isinstance(value, date):
         return value.isoformat()
     return str(value.numerator) if value.denominator == 1 else repr(float(value))
+
+
+def illustrated(
+    name: str, document: Document, pictures: Mapping[str, Picture], title: str
+) -> dict[str, str]:
+    """`name.md`, `name.html` and an SVG file for each picture, which both show.
+
+    The pictures, by their file names, stand below the opening of the document on the page, and at
+    the end of the Markdown.
+    """
+    shown = "".join(f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
+    return {
+        f"{name}.md": markdown.render(document) + shown,
+        f"{name}.html": render(with_pictures(document, pictures), title),
+        **{file: picture_file(one) for file, one in pictures.items()},
+    }
+
+
+def with_pictures(document: Document, pictures: Mapping[str, Picture]) -> Document:
+    """The document with pictures below its opening, and an anchor at each heading."""
+    first = next(
+        (place for place, one in enumerate(document) if isinstance(one, Heading) and place),
+        len(document),
+    )
+    page = (*document[:first], *pictures.values(), *document[first:])
+    return tuple(
+        replace(block, anchor=block.anchor or f"part-{place}")
+        if isinstance(block, Heading)
+        else block
+        for place, block in enumerate(page)
+    )
+
+
+def printer() -> Callable[[str], bytes]:
+    """Prints a page as a PDF; raises InputError where WeasyPrint or its libraries are missing."""
+    try:
+        from weasyprint import HTML  # noqa: PLC0415 - an extra, and slow to load
+    except (ImportError, OSError):
+        raise InputError(
+            Finding(
+                "`--pdf` needs WeasyPrint, which is not installed here",
+                hint="pip install 'gpu-fit-planner[pdf]', or print the HTML file from a browser",
+            )
+        ) from None
+
+    def print_page(html: str) -> bytes:
+        printed: bytes = HTML(string=html, url_fetcher=_fetch).write_pdf()
+        return printed
+
+    return print_page
+
+
+def _fetch(url: str) -> NoReturn:
+    """A page needs nothing that is not in it."""
+    raise ValueError(url)

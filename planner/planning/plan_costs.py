@@ -1,4 +1,4 @@
-"""Purchases, rents and releases of a plan, their costs, budgets, break-evens and price tags."""
+"""Computes purchases, rents, releases, costs, budgets, break-evens and price tags of a plan."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ Key = TypeVar("Key")
 
 
 def acquisitions(inputs: Inputs, acquired: Iterable[Entering]) -> tuple[Acquisition, ...]:
-    """One line per offer, site and quarter of entry: by quarter, bought before rented, by offer."""
+    """Return one line for each offer, site and entry quarter.
+
+    Sorted by quarter, kind (buy before rent) and offer.
+    """
     quarters = inputs.scenario.horizon.all_quarters
     lines = []
     for offer, quarter, count, ordered, site in acquired:
@@ -92,9 +95,9 @@ def cost_lines(
     current: CurrentPlacement | None,
     others: Iterable[tuple[int, CostStream]],
 ) -> tuple[CostLine, ...]:
-    """Every kind of cost that occurs, in the order of `_explanations`.
+    """Return every kind of cost that occurs, in the order of `_explanations`.
 
-    `others` are costs of no node, with how often each occurs.
+    `others` are costs that belong to no node, each with the number of times it occurs.
     """
     quarters = inputs.scenario.horizon.quarters
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
@@ -121,7 +124,7 @@ def cost_lines(
 def released_nodes(
     inputs: Inputs, translation: Translation, solution: Solution
 ) -> Iterator[Released]:
-    """Owned nodes that are let go: by quarter, sold before switched off, by fleet entry."""
+    """Yield the released owned nodes: by quarter, sold before switched off, by entry."""
     supplies = translation.problem.supplies
     order = sorted(
         (supply.kind, supply.name, number)
@@ -135,7 +138,7 @@ def released_nodes(
 
 
 def node_releases(inputs: Inputs, released: Iterable[Released]) -> tuple[NodeRelease, ...]:
-    """One line for each entry and quarter: by quarter, sold before switched off."""
+    """Return one line for each entry and quarter: by quarter, sold before switched off."""
     lines = []
     for gone in released:
         entry, node = gone.entry, inputs.catalog.nodes[gone.entry.node_type]
@@ -167,7 +170,10 @@ def node_releases(inputs: Inputs, released: Iterable[Released]) -> tuple[NodeRel
 
 
 def _price_text(inputs: Inputs, sale: Sale) -> str:
-    """`stated`; `what 5 years leave of $250,000 paid in 2024Q1`."""
+    """Say how a sale's price is stated.
+
+    `as stated`, or `what 5 years leave of $250,000 paid in 2024Q1`.
+    """
     if sale.paid_usd is None:
         return "as stated"
     life = amount(inputs.settings.useful_life_years.value, "years")
@@ -177,7 +183,7 @@ def _price_text(inputs: Inputs, sale: Sale) -> str:
 def entering_nodes(
     inputs: Inputs, translation: Translation, solution: Solution
 ) -> Iterator[Entering]:
-    """Nodes that are acquired: by quarter, bought before rented, by offer."""
+    """Yield the nodes that are acquired, sorted by quarter, kind (buy before rent) and offer."""
     offers, problem = {offer.name: offer for offer in inputs.offers}, translation.problem
     order = [
         (offers[supply.name], number, problem.pools[supply.pool].site)
@@ -262,7 +268,10 @@ _PER = {
 
 
 def price_stated(inputs: Inputs, key: str) -> str:
-    """What `finance` states under a key: `$4,500 per GPU and year`, by GPU type where it does."""
+    """Say what `finance` states under a key, by GPU type if it differs.
+
+    Such as `$4,500 per GPU and year`.
+    """
     stated = getattr(inputs.scenario.finance, key)
     if not isinstance(stated, dict):
         return f"{price(stated or Decimal(0))} {_PER[key]}"
@@ -275,7 +284,7 @@ def _plain(setting: Setting) -> str:
 
 
 def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:
-    """Each budget of the scenario with what the plan spends of it, not discounted."""
+    """Return each budget of the scenario with what the plan spends of it, not discounted."""
     return tuple(
         BudgetUse(
             spend=cap.spend,
@@ -288,9 +297,10 @@ def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, .
 
 
 def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[BreakEven, ...]:
-    """One for each purchase of the plan, and one for each offer to buy that it leaves.
+    """Compare each purchase of the plan, and each purchase offer that it leaves, with renting.
 
-    Against the cheapest rent of the same node type, at whatever site; none where nobody rents it.
+    The comparison is with the cheapest rent of the same node type at any site; node types
+    without one are left out.
     """
     found: list[BreakEven] = []
     for offer in inputs.offers:
@@ -309,7 +319,7 @@ def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[Br
 def _orders(
     inputs: Inputs, offer: SettledOffer, acquisitions: Sequence[Acquisition]
 ) -> Iterator[tuple[int, int]]:
-    """Quarter of entry and nodes of each order, or of one node as soon as may be."""
+    """Yield the entry quarter and the nodes of each order, or of a single node at the earliest."""
     taken: Counter[str] = Counter()
     for line in acquisitions:
         if line.offer == offer.name:
@@ -351,10 +361,10 @@ def _break_even(
 def largest_remainder(
     amounts: Mapping[Key, Fraction] | Mapping[Key, float], total: int
 ) -> dict[Key, int]:
-    """Round each amount down, and those cut most up again until all add up to the total.
+    """Round the amounts to integers that add up to `total`.
 
-    Of two cut alike the first is rounded up. A total that no rounding of these amounts has
-    leaves all of them rounded down.
+    All are rounded down first; then those that lost most are rounded up, ties in order. If no
+    rounding gives the total, all stay rounded down.
     """
     whole = {key: floor(amount) for key, amount in amounts.items()}
     missing = total - sum(whole.values())
@@ -366,7 +376,7 @@ def largest_remainder(
 
 
 JOB_TAGS = "job price tags"
-"""Name of the first bound term: the tags of all jobs in sum."""
+"""The name of the first term of the bound: the sum of all jobs' price tags."""
 
 _UNATTRIBUTED = "not attributed"
 
@@ -374,9 +384,10 @@ _UNATTRIBUTED = "not attributed"
 def price_tags(
     translation: Translation, solution: Solution, apis: Iterable[ApiUse]
 ) -> tuple[dict[str, int], tuple[tuple[str, int], ...]]:
-    """Cents by job, and the terms of the bound, the jobs' sum first, which add up to it.
+    """Return the cents of each job, and the terms of the bound, which add up to it.
 
-    The tag of a job on an API is, or holds, what its tokens cost there.
+    The first term is the sum over the jobs. The tag of a job on an API includes what its tokens
+    cost there.
     """
     exact: dict[str, float] = {}
     terms_of = dict(solution.bound_terms)
@@ -400,11 +411,11 @@ def price_tags(
 
 
 def most_saved(solution: Solution, tags_cents: int) -> int:
-    """Cents by which the cost could fall at most if jobs with these tags in sum took less.
+    """Return the most by which the cost could fall if jobs with these tags took less, in cents.
 
-    Without them the duals of the relaxation still bound what is left, by the tags less. Beyond the
-    relaxation, the cost holds what whole nodes add and what is not proved. What owned nodes cost in
-    any case stays.
+    Without these jobs, the duals of the relaxation still bound the rest from below. The cost
+    above the relaxation also holds what whole nodes add and what is not proved. The cost of
+    owned nodes that remains in any case is not counted.
     """
     terms = dict(solution.bound_terms)
     beyond = solution.cost_cents - solution.bound_cents + terms[WHOLE_NODES]

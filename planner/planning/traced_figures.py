@@ -1,4 +1,4 @@
-"""Traced figures: a number with its formula over plan.json, and the reader of plan.json."""
+"""Traced figures: numbers with their formulas over plan.json, and the reader of plan.json."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _SUM, _PRODUCT, _ATOM = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class TracedFigure:
-    """A number in the unit of plan.json (cents, W, MB, GPUs) and where it comes from.
+    """A number in the unit of plan.json (cents, W, MB, GPUs), and the formula that gives it.
 
-    `sum` names figures of plan.json by their place, such as `costs[0].cents[2]`, joined by
-    `+ - * /`, `sum()`, `count()`, `min()` and `max()`: anyone can do it again.
+    `sum` names figures of plan.json by their place, such as `costs[0].cents[2]`, joined by `+ -
+    * /`, `sum()`, `count()`, `min()` and `max()`, so that anyone can recompute it.
     """
 
     value: Fraction
     sum: str
     binds: int = _ATOM
-    """How tightly the sum's last operation binds, to set brackets."""
+    """The precedence of the formula's last operation, which decides about brackets."""
 
     def __add__(self, other: TracedFigure) -> TracedFigure:
-        """Add, leaving out what is no term."""
+        """Add two figures; a figure without a formula is left out."""
         if self is NOTHING or other is NOTHING:
             return other if self is NOTHING else self
         return TracedFigure(self.value + other.value, f"{self.sum} + {other.sum}", _SUM)
@@ -47,12 +47,12 @@ class TracedFigure:
         return TracedFigure(self.value * other.value, formula, _PRODUCT)
 
     def __truediv__(self, other: TracedFigure) -> TracedFigure:
-        """Divide; ZeroDivisionError where there is nothing to divide by."""
+        """Divide; raises ZeroDivisionError if the divisor is 0."""
         formula = f"{self.within(_PRODUCT)} / {other.within(_ATOM)}"
         return TracedFigure(self.value / other.value, formula, _PRODUCT)
 
     def within(self, binds: int) -> str:
-        """The sum, in brackets where its surroundings bind more tightly."""
+        """Return the formula, in brackets if the surrounding operation binds more tightly."""
         return self.sum if self.binds >= binds else f"({self.sum})"
 
 
@@ -61,7 +61,7 @@ NOTHING = TracedFigure(Fraction(0), "0")
 
 
 def total(terms: Iterable[TracedFigure]) -> TracedFigure:
-    """All of them together."""
+    """Return the sum of the figures."""
     found = NOTHING
     for term in terms:
         found += term
@@ -74,7 +74,10 @@ _PLAIN = re.compile(r"[\w./-]+")
 
 
 def where(**conditions: str) -> str:
-    """A filter for a list, such as `[kind=buy, quarter=2027Q1]`; names that need it in quotes."""
+    """Return a filter for a list, such as `[kind=buy, quarter=2027Q1]`.
+
+    Special names are quoted.
+    """
     parts = (
         f"{key}={value if _PLAIN.fullmatch(value) else json.dumps(value)}"
         for key, value in conditions.items()
@@ -83,10 +86,11 @@ def where(**conditions: str) -> str:
 
 
 class FigureReader:
-    """Finds what a place of plan.json holds, or of another file of the planner.
+    """Reads the figures of plan.json, or of another file of the planner, by their place.
 
-    A place is a chain of keys; after a list, `[2]` is one entry, `[*]` all, and
-    `[kind=buy, in_service=2027Q1]` those whose `kind` is, and whose list `in_service` holds, that.
+    A place is a chain of keys. After a list, `[2]` is one entry, `[*]` all entries, and
+    `[kind=buy, in_service=2027Q1]` those whose `kind` is `buy` and whose list `in_service`
+    contains `2027Q1`.
     """
 
     def __init__(self, document: Frozen) -> None:
@@ -95,20 +99,20 @@ class FigureReader:
         self._groups: dict[tuple[str, str], dict[str, frozenset[int]]] = {}
 
     def at(self, place: str) -> TracedFigure:
-        """The one number that stands there."""
+        """Return the one number at a place."""
         (value,) = self._numbers(place)
         return TracedFigure(value, place)
 
     def sum(self, place: str) -> TracedFigure:
-        """All numbers that stand there, added."""
+        """Return the sum of all numbers at a place."""
         return TracedFigure(sum(self._numbers(place), Fraction(0)), f"sum({place})")
 
     def count(self, place: str) -> TracedFigure:
-        """How many entries stand there."""
+        """Return how many entries a place has."""
         return TracedFigure(Fraction(len(self._found(place))), f"count({place})")
 
     def max(self, place: str) -> TracedFigure:
-        """The largest number that stands there."""
+        """Return the largest number at a place."""
         return TracedFigure(max(self._numbers(place)), f"max({place})")
 
     def _numbers(self, place: str) -> list[Fraction]:
@@ -132,13 +136,16 @@ class FigureReader:
     def _chosen(
         self, walked: str, lists: list[Any], conditions: tuple[tuple[str, str], ...]
     ) -> list[Any]:
-        """Those entries of the lists that fit every condition, in their order."""
+        """Return the list entries that meet every condition, in order."""
         items = self._flat.setdefault(walked, [item for found in lists for item in found])
         fitting = (self._grouped(walked, key).get(value, _NONE) for key, value in conditions)
         return [items[position] for position in sorted(frozenset.intersection(*fitting))]
 
     def _grouped(self, walked: str, key: str) -> dict[str, frozenset[int]]:
-        """Positions by what stands under a key, or in the list under it; remembered."""
+        """Return the indices of entries by a key's value, or by each value of a list there.
+
+        The result is remembered.
+        """
         if (walked, key) not in self._groups:
             groups: dict[str, set[int]] = {}
             for position, item in enumerate(self._flat[walked]):
@@ -166,7 +173,7 @@ def _steps(place: str) -> Iterator[tuple[str, str]]:
 
 
 def _key(bracket: str, value: Any) -> str | int:  # noqa: ANN401 - whatever stands there
-    """A key of a mapping as it is written, of digits alone as well; else the number of an entry."""
+    """Parse a part of a place: a mapping's key, even one of digits alone, or else an index."""
     return bracket if isinstance(value, Mapping) or not bracket.isdecimal() else int(bracket)
 
 

@@ -1,4 +1,4 @@
-"""The nodes of a plan by name, and the rack in which each stands."""
+"""Names the nodes of a plan and assigns each to a rack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.packing.statement.translate import held_name
 from planner.planning.plan import Node, Origin
 
 _MARKS: dict[Origin, str] = {"owned": "", "buy": "", "rent": "r", "reserve": "v", "hourly": "h"}
-"""What stands before the number of a node: `03`, `r03`, `v03`, `h03`."""
+"""The prefix of a node's number, by origin: `03`, `r03`, `v03`, `h03`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class Fleet:
 
     nodes: tuple[Node, ...]
     pool: tuple[int, ...]
-    """Pool of each node; where it is held apart, the pool of its type and site."""
+    """The pool of each node; for nodes that are held apart, the pool of their type and site."""
     in_service: tuple[tuple[tuple[int, ...], ...], ...]
-    """quarter × pool: positions of the nodes in service, longest-lived origin first."""
+    """quarter × pool: the positions of the nodes in service, longest-lived origin first."""
     off: tuple[tuple[tuple[int, ...], ...], ...] = ()
-    """The same of nodes that are switched off; empty where none ever is."""
+    """The same for nodes that are switched off; empty if none ever is."""
 
     def standing(self, quarter: int, pool: int) -> tuple[int, ...]:
-        """Nodes of a pool in service or switched off, in the order of the fleet."""
+        """Return the nodes of a pool in service or switched off, in the order of the fleet."""
         here = self.in_service[quarter][pool]
         return tuple(sorted((*here, *self.off[quarter][pool]))) if self.off else here
 
@@ -41,8 +41,8 @@ class Fleet:
 def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) -> Fleet:
     """Give every owned, bought and rented node an identity.
 
-    A bought node stays to the end. A rented number stands for one place of its offer: rented again
-    in a later quarter it keeps its number, so that a renewed rent is no move.
+    A bought node stays to the end. A rented number stands for one place of its offer: it keeps
+    its number if it is rented again in a later quarter, so that a renewed rent is no move.
     """
     problem = translation.problem
     labels = inputs.scenario.horizon.labels
@@ -87,9 +87,9 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
 def _slots(
     inputs: Inputs, translation: Translation, solution: Solution, index: int
 ) -> Iterator[Node]:
-    """Nodes of a pool, yet without a name: owned, bought, rented, reserved, and had for hours.
+    """Yield the nodes of a pool without names yet: owned, bought, rented, reserved, and for hours.
 
-    The last ones in the order of the layouts, which say when each is there.
+    The last come in the order of the layouts, which say when each of them exists.
     """
     problem, pool = translation.problem, translation.problem.pools[index]
     labels, end = inputs.scenario.horizon.labels, problem.quarters
@@ -145,10 +145,10 @@ def _unnamed(pool: Pool, origin: Origin, entry: str, in_service: tuple[str, ...]
 def _owned(
     inputs: Inputs, translation: Translation, solution: Solution, index: int
 ) -> Iterator[tuple[str, list[int], list[int], int | None]]:
-    """The owned nodes of a pool by number: fleet entry, quarters in service and off, and of sale.
+    """Yield a pool's owned nodes: fleet entry, quarters in service and off, quarter of sale.
 
-    Of an entry, those go first on which nothing runs today. Then those of the highest numbers, the
-    same ones again where a node goes off more than once.
+    Of an entry, nodes on which nothing runs today go first, and then those with the highest
+    numbers; if nodes go off more than once, it is the same ones again.
     """
     scenario, pool = inputs.scenario, translation.problem.pools[index]
     owned = fleet_by_pool(scenario).get((pool.node_type, pool.site), [])
@@ -180,11 +180,11 @@ def _owned(
 
 
 Stand = dict[int, int]
-"""Position of a node -> rack number, from 1."""
+"""The position of a node -> the number of its rack, from 1."""
 
 
 def with_racks(translation: Translation, solution: Solution, fleet: Fleet) -> Fleet:
-    """The same servers, those of sites with racks each in its rack, quarter by quarter."""
+    """Return the fleet with each node of a site with racks assigned to one, in each quarter."""
     racks: dict[int, tuple[int, ...]] = defaultdict(tuple)
     problem = translation.problem
     for index, space in enumerate(problem.racks):
@@ -206,7 +206,7 @@ def with_racks(translation: Translation, solution: Solution, fleet: Fleet) -> Fl
 
 
 _Loads: TypeAlias = "list[dict[int, list[int]]]"
-"""By quarter and rack: rack units, W, and nodes of each group."""
+"""By quarter and rack: the rack units, the watts, and the nodes of each group."""
 
 
 class _Floor:
@@ -219,7 +219,11 @@ class _Floor:
         groups: Sequence[Collection[int]],
         filled: Sequence[Sequence[Racked]],
     ) -> None:
-        """`groups` of pools outlast racks: none may hold more of them than the fullest does."""
+        """Take the nodes of a site with racks.
+
+        `groups` are pools whose spares must outlast the loss of a rack: no rack may hold more of
+        them than the fullest does.
+        """
         self._space, self._filled = space, filled
         sizes = {
             pool: (units, watts, *(int(pool in group) for group in groups))
@@ -254,7 +258,7 @@ class _Floor:
         ]
 
     def for_good(self) -> list[Stand] | None:
-        """The racks of the fullest quarter, and every other node where it fits all its time."""
+        """Assign the fullest quarter's racks, and every other node where it fits all its time."""
         counts = [len(nodes) for nodes in self._nodes]
         fullest = max(range(len(counts)), key=lambda quarter: (counts[quarter], quarter))
         stand = self._arranged(self._filled[fullest], fullest, {})
@@ -270,7 +274,7 @@ class _Floor:
         return [{node: stand[node] for node in sorted(nodes)} for nodes in self._nodes]
 
     def by_quarter(self) -> Iterator[Stand]:
-        """Each quarter's own arrangement, where as many nodes as can be stay in their rack."""
+        """Arrange each quarter by itself, keeping as many nodes as possible in their rack."""
         before: Stand = {}
         for quarter, racks in enumerate(self._filled):
             before = self._arranged(racks, quarter, before)
@@ -281,7 +285,7 @@ class _Floor:
         return -units, -watts, node
 
     def _put(self, node: int, rack: int, load: _Loads) -> bool:
-        """Put a node into a rack if that has room in every quarter in which the node stands."""
+        """Put a node into a rack if it has room in every quarter in which the node stands."""
         sums = {
             quarter: list(map(add, load[quarter][rack], self._size[node]))
             for quarter, nodes in enumerate(self._nodes)
@@ -295,7 +299,7 @@ class _Floor:
         return True
 
     def _arranged(self, racks: Iterable[Racked], quarter: int, before: Stand) -> Stand:
-        """A node for each place of these racks; those that stood in a rack before come first."""
+        """Choose a node for each place of these racks, preferring nodes that stood there before."""
         waiting = {pool: list(nodes) for pool, nodes in self._serving[quarter].items()}
         contents = [dict(entry.nodes) for entry in racks for _ in range(entry.count)]
         numbers = self._numbered(contents, waiting, before)
@@ -315,7 +319,7 @@ class _Floor:
     def _numbered(
         self, contents: Sequence[dict[int, int]], waiting: dict[int, list[int]], before: Stand
     ) -> list[int]:
-        """A rack number for each content: where most of its nodes stood, else the next free one."""
+        """Number the racks: where most of its nodes stood before, else the next free number."""
         held: dict[int, Counter[int]] = defaultdict(Counter)
         for pool, nodes in waiting.items():
             for node in nodes:

@@ -1,4 +1,4 @@
-"""`planner import` as a user meets it."""
+"""`planner import` and `planner export` as a user meets them."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 import yaml
 from openpyxl import Workbook
-
-from planner.errors import ExitCode
 
 
 def test_a_portfolio_goes_out_and_comes_back(run, scenario):
@@ -76,29 +74,6 @@ def test_hidden_rows_of_a_workbook_are_told(run, tmp_path, monkeypatch):
     assert "warning: jobs.xlsx: hidden row 3 of sheet 'Sheet': read like all others" in told.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((), "name a file to read"),
-        (("p.csv",), "`--out FILE` to write"),
-        (("none.csv", "--out", "x.yaml"), "none.csv: no such file"),
-        (("p.csv", "--out", "p.csv"), "is an input and would be overwritten"),
-        (("p.csv", "--out", "x.yaml", "--sheet", "A"), "is no workbook, so it has no sheets"),
-        (("p.csv", "--out", "x.yaml"), "p.csv:2:2: fixed.gpus: "),
-        (("p.csv", "--out", "x.yaml", "--mapping", "m.yaml"), "error: always: 'no' is no column"),
-        (("m.yaml", "--out", "x.yaml"), "m.yaml: is YAML, and no table\nhint: a scenario takes"),
-    ],
-)
-def test_a_mistake_writes_nothing(run, tmp_path, monkeypatch, words, message):
-    monkeypatch.chdir(tmp_path)
-    Path("p.csv").write_text("job,fixed.gpus\na,none\n", encoding="utf-8")
-    Path("m.yaml").write_text("always: {no: 1}\n", encoding="utf-8")
-    result = run("import", *words)
-    assert result.exit_code == ExitCode.INPUT
-    assert message in result.stderr
-    assert not Path("x.yaml").exists()
-
-
 def test_names_that_no_shipped_file_has_are_told_once_each(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("p.csv").write_text(
@@ -125,3 +100,24 @@ def test_models_go_by_the_names_that_they_are_published_under(run, tmp_path, mon
     assert run("import", "t.csv", "--out", "jobs.yaml").exit_code == 0
     (job,) = yaml.safe_load(Path("jobs.yaml").read_text(encoding="utf-8"))["jobs"].values()
     assert job["serve"]["model"] == "llama-3.1-8b"
+
+
+def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
+    names = [f"f{number}" for number in range(6)]
+    lines = (
+        "format: 1",
+        "name: fixed jobs",
+        "horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-06-01}",
+        "offers: {buy: {node_type: xe9680-h100, kind: buy}}",
+        "jobs:",
+        "  served: {serve: {model: llama-3.1-8b}}",
+        *(f"  {name}: {{fixed: {{gpus: 1, cpus: 1, memory_gb: 1}}}}" for name in names),
+    )
+    scenario = tmp_path / "fixed.yaml"
+    scenario.write_text("\n".join(lines), encoding="utf-8")
+    planned = run("plan", scenario, "--out", tmp_path / "out")
+    assert planned.exit_code == 0, planned.stderr
+    new = tmp_path / "new"
+    told = run("export", "watsonx", tmp_path / "out" / "plan.json", "--out", new).stderr
+    assert "hint: fixed jobs have no specification here: f0, f1, f2, f3, f4 and 1 more" in told
+    assert "served" in (new / "used-by.csv").read_text(encoding="utf-8")

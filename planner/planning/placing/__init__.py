@@ -1,1 +1,0 @@
-"""Placement: named nodes in their racks, and each unit on its GPUs by quarter."""

@@ -1,1 +1,0 @@
-"""HTML in one file that needs no network: page, style, script and pictures."""
