@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.load import load_catalog
 from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Shape, Supply
-from planner.packing.statement.translate import divisions_of
+from planner.packing.translation import divisions_of
 
 if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import GpuType

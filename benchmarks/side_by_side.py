@@ -71,7 +71,7 @@ def _each_way(what: str, problem: Problem, naive_limit_s: float) -> Iterator[Row
     begun = time.perf_counter()
     plan = answer(problem, search(problem, asked_gap=PROOF, time_limit_s=60.0), PROOF)
     took = starts(time.perf_counter() - begun)
-    ours = Bought(plan.cost_cents, sum(map(sum, plan.bought)))
+    ours = Bought(plan.cost_cents, sum(map(sum, plan.acquired)))
     closed = plan.gap <= PROOF
     proof = "proved" if closed else f"gap {plan.gap:.2%}".replace("%", " %")
     yield Row(f"{what}: planned", f"{ours.nodes} nodes; {proof}; {took:.1f} R", "proved", closed)

@@ -538,7 +538,7 @@ def doctor() -> KnowledgeResult:
     >>> planner.doctor().failed
     0
     """
-    from planner.packing.solvers.doctor import examine  # noqa: PLC0415 - loads both solvers
+    from planner.packing.doctor import examine  # noqa: PLC0415 - it loads the solvers
     from planner.reporting.knowledge import doctor_document  # noqa: PLC0415 - likewise
 
     examined = examine()

@@ -22,6 +22,7 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -66,6 +67,27 @@ class Frozen(BaseModel):
             if name in type(self).model_fields:
                 raise NotKnown(name)
             return super().__getattr__(name)
+
+
+def exactly_one(*keys: str, told: str) -> Any:  # noqa: ANN401 - a validator of any model
+    """Give a check of a model that just one of these keys is stated; `told` if it is not.
+
+    `alternatives` lists the keys of a model's checks.
+    """
+
+    def check(model: Any) -> Any:  # noqa: ANN401
+        if sum(getattr(model, key) is not None for key in keys) != 1:
+            raise ValueError(told)
+        return model
+
+    check.keys = keys  # type: ignore[attr-defined]
+    return model_validator(mode="after")(check)
+
+
+def alternatives(model: type[BaseModel]) -> list[tuple[str, ...]]:
+    """Keys of which this model wants exactly one, by its checks."""
+    checks = model.__pydantic_decorators__.model_validators.values()
+    return [check.func.keys for check in checks if hasattr(check.func, "keys")]
 
 
 @cache

@@ -4,6 +4,6 @@ from planner.packing import work  # noqa: F401 - first, as it refuses what the o
 from planner.packing.pack import solve
 from planner.packing.problem import Problem
 from planner.packing.solution import Solution, Status
-from planner.packing.statement.translate import Translation, translate
+from planner.packing.translation import Translation, translate
 
 __all__ = ["Problem", "Solution", "Status", "Translation", "solve", "translate"]

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 from planner.inputs.text import count_of
 from planner.packing.constraints.base import LIMITED_OFFERS, OWNED_NODES
-from planner.packing.constraints.moves import kept_by_pool, moved_units
+from planner.packing.constraints.moves import kept_by_pool
 from planner.packing.constraints.racks import all_racked
 from planner.packing.constraints.spares import kept_for_groups
-from planner.packing.formulation.runs import on_fewest_gpus, rooms_of
 from planner.packing.incumbent import Incumbent
-from planner.packing.master import CENTS_PER_UNIT, MasterProgram
-from planner.packing.node_packing.greedy import Packed, Pattern
+from planner.packing.master import CENTS_PER_UNIT
+from planner.packing.node_packing.cutting import Packed, Pattern
 from planner.packing.node_packing.shared_gpus import Held, starts
 from planner.packing.problem import Pool, Problem, Shape
+from planner.packing.runs import on_fewest_gpus, rooms_of
 from planner.packing.solution import (
     RUNNING_COST,
     WHOLE_NODES,
@@ -27,8 +27,7 @@ from planner.packing.solution import (
     Solution,
     Status,
 )
-from planner.packing.solvers.linear import Duals, solve_linear
-from planner.packing.solvers.program import Program, ProgramRow, Variable
+from planner.packing.solver import Program, solve_linear
 
 DemandChoice = tuple[int, int]
 """(demand, choice)."""
@@ -38,7 +37,7 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
     """State a finished search as a solution; its cost is recomputed in whole cents."""
     assert found.cost_cents is not None
     found.schedule = on_fewest_gpus(
-        found.master, found.values, found.packings, found.shapes, found.schedule
+        found.master, found.values, found.packings, found.stocks, found.schedule
     )
     tags, terms = _prices(found)
     racks = all_racked(found.master, found.values)
@@ -47,10 +46,7 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
         status=Status.PROVED if found.closed(asked_gap) else Status.NOT_PROVED,
         cost_cents=found.cost_cents,
         bound_cents=found.bound_cents,
-        bought=_acquired(problem, found, "buy"),
-        rented=_acquired(problem, found, "rent"),
-        reserved=_acquired(problem, found, "reserve"),
-        hired=_acquired(problem, found, "hourly"),
+        acquired=found.master.acquired(found.values),
         racks=racks,
         spare=kept_for_groups(found.master, found.values, racks),
         assigned=tuple(
@@ -65,37 +61,20 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
         layouts=tuple(_layouts(found, quarter)[: len(problem.pools)] for quarter in quarters),
         tags=tags,
         bound_terms=terms,
-        method=_method(found),
-        released=_acquired(problem, found, "sell", "switch off"),
-        moved=moved_units(found.master, found.values),
+        method="master program with cutting-stock layouts, "
+        f"{count_of(found.rounds, 'round')}, {count_of(found.cuts, 'cut')}",
+        moved=tuple(
+            round(found.values[found.master.moved[number]]) if number in found.master.moved else 0
+            for number in range(len(problem.demands) if found.master.moved else 0)
+        ),
     )
-
-
-def _acquired(problem: Problem, found: Incumbent, *wanted: str) -> tuple[tuple[int, ...], ...]:
-    """Return the nodes acquired by supply and quarter; `hourly` adds those for hours or weeks."""
-    kinds = ["hourly" if problem.pools[s.pool].hire else s.kind for s in problem.supplies]
-    return tuple(
-        tuple(
-            round(found.values[found.master.acquire[number, quarter]])
-            if kinds[number] in wanted and (number, quarter) in found.master.acquire
-            else 0
-            for quarter in range(problem.quarters)
-        )
-        for number in range(len(problem.supplies))
-    )
-
-
-def _method(found: Incumbent) -> str:
-    rounds = count_of(found.rounds, "round")
-    cuts = count_of(found.cuts, "cut")
-    return f"master program with cutting-stock layouts, {rounds}, {cuts}"
 
 
 def _layouts(found: Incumbent, quarter: int) -> tuple[tuple[Layout, ...], ...]:
     """Return each pool's layouts of nodes in use, those of nodes that it lends last."""
     pools = found.master.problem.pools
     first: dict[int, int] = {}
-    rooms = rooms_of(found.master, found.values, found.packings, found.shapes, quarter)
+    rooms = rooms_of(found.master, found.values, found.packings, found.stocks, quarter)
     for number, (_, room) in enumerate(rooms if quarter in found.schedule else ()):
         first.setdefault(room.pool, number)
     layouts: list[tuple[Layout, ...]] = [()] * len(pools)
@@ -203,7 +182,7 @@ def _node(
             gpu = packed.bundles[-1 - index]
             opened += [_opened(kind, gpu, waiting) for _ in range(units)]
         else:
-            held.update(_take(waiting[found.shapes[pool][index]], units))
+            held.update(_take(waiting[found.stocks[pool].shapes[index]], units))
     parts = tuple((*part, units) for part, units in sorted(held.items()))
     return parts, tuple(sorted([*bundled(runs), *opened]))
 
@@ -257,7 +236,13 @@ def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[De
         for pool in pools:
             waiting[pool] = {}
             for usage in master.usages[pool, quarter]:
-                mine = _of_shape(master, kept[pool], usage.asked)
+                mine = Counter(
+                    {
+                        (number, position): units
+                        for (number, position), units in kept[pool].items()
+                        if demands[number].choices[position].shape == usage.asked
+                    }
+                )
                 queue = +queues[gpu_type, usage.asked]
                 more = _take(queue, round(usage.pieces(found.values)) - mine.total())
                 queues[gpu_type, usage.asked] = queue
@@ -265,39 +250,36 @@ def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[De
     return waiting
 
 
-def _of_shape(
-    master: MasterProgram, held: Counter[DemandChoice], shape: Shape
-) -> Counter[DemandChoice]:
-    demands = master.problem.demands
-    return Counter(
-        {
-            part: units
-            for part, units in held.items()
-            if demands[part[0]].choices[part[1]].shape == shape
-        }
-    )
-
-
 def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
     """Return price tags from the duals of the linear relaxation, and the bound's other terms."""
-    master = found.master
-    free = Program(_without_caps(master), _with_open_counts(master))
-    duals = solve_linear(free)
-    if duals is None:
-        raise ValueError("a program with a whole solution has a fractional one")
+    master, demands = found.master, found.master.problem.demands
+    program = Program(list(master.program.variables), list(master.program.rows))
+    for index in master.choice.values():  # whose caps rows imply: they carry no price of their own
+        program.variables[index] = replace(program.variables[index], upper=None)
+    for at, demand in zip(master.demand_rows, demands, strict=True):
+        if demand.endpoint:  # it needs as few units as take its traffic
+            program.rows[at] = replace(program.rows[at], sense="<=")
+    duals = solve_linear(program)
+    assert duals is not None, "a program with a whole solution has a fractional one"
     of_traffic: Counter[int] = Counter()
     traffic_rows = master.traffic_rows | master.traffic_cuts
     for at, numbers in traffic_rows.items():
-        units = sum(master.problem.demands[number].count for number in numbers)
+        units = sum(demands[number].count for number in numbers)
         shared = duals.rows[at] * master.program.rows[at].right / units
         of_traffic.update(dict.fromkeys(numbers, shared))
     tags = tuple(
-        _tag(master, duals, number, of_traffic[number])
-        for number in range(len(master.problem.demands))
+        PriceTag(
+            (duals.rows[at] + of_traffic[number]) * CENTS_PER_UNIT,
+            tuple(
+                max(0.0, duals.reduced_costs[master.choice[number, position]]) * CENTS_PER_UNIT
+                if (number, position) in master.choice
+                else None
+                for position in range(len(demands[number].choices))
+            ),
+        )
+        for number, at in enumerate(master.demand_rows)
     )
-    tagged = sum(
-        tag.cents * demand.count for tag, demand in zip(tags, master.problem.demands, strict=True)
-    )
+    tagged = sum(tag.cents * demand.count for tag, demand in zip(tags, demands, strict=True))
     worth: dict[str, float] = {OWNED_NODES: 0.0, LIMITED_OFFERS: 0.0}
     demand_rows = {*master.demand_rows, *traffic_rows}
     for number, row in enumerate(master.program.rows):
@@ -313,33 +295,3 @@ def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, fl
         (RUNNING_COST, float(fixed)),
         (WHOLE_NODES, found.bound_cents - fixed - relaxed),
     )
-
-
-def _without_caps(master: MasterProgram) -> list[Variable]:
-    """Drop the upper bounds of variables that rows imply, so that they carry no price."""
-    variables = list(master.program.variables)
-    for index in master.choice.values():
-        variables[index] = replace(variables[index], upper=None)
-    return variables
-
-
-def _with_open_counts(master: MasterProgram) -> list[ProgramRow]:
-    """Return rows that let as few units of an endpoint run as take its traffic."""
-    rows = list(master.program.rows)
-    for number, demand in enumerate(master.problem.demands):
-        if demand.endpoint:
-            at = master.demand_rows[number]
-            rows[at] = replace(rows[at], sense="<=")
-    return rows
-
-
-def _tag(master: MasterProgram, duals: Duals, number: int, of_traffic: float) -> PriceTag:
-    """Return a price tag; `of_traffic` is the cost of a unit's share in its endpoint's traffic."""
-    extra = tuple(
-        max(0.0, duals.reduced_costs[master.choice[number, position]]) * CENTS_PER_UNIT
-        if (number, position) in master.choice
-        else None
-        for position in range(len(master.problem.demands[number].choices))
-    )
-    a_unit = duals.rows[master.demand_rows[number]] + of_traffic
-    return PriceTag(a_unit * CENTS_PER_UNIT, extra)

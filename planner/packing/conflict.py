@@ -18,16 +18,15 @@ from itertools import combinations
 from math import ceil, isfinite
 
 from planner.errors import LimitError
+from planner.packing.build import build_master
 from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition
-from planner.packing.formulation.build import build_master
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
 from planner.packing.problem import Problem
 from planner.packing.search import search
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Outcome, solve_integer
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Outcome, Program, solve_integer
+from planner.packing.translation import Translation
 from planner.packing.work import spent
 
 _TIME_S = 30.0

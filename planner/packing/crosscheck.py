@@ -17,12 +17,12 @@ from planner.errors import DisagreementError, LimitError
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solution import Opinion, Verdict
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import (
+from planner.packing.solver import (
     Answer,
     Outcome,
+    Program,
     cbc_version,
-    mps_text,
+    program_text,
     solve_integer,
     solve_with_cbc,
     solver_version,
@@ -106,7 +106,7 @@ def require_agreement(
             for one in refuted
         ),
         {
-            "disagreement.mps": mps_text(assertion.program, assertion.relaxed),
+            "disagreement.mps": program_text(assertion.program, assertion.relaxed, "mps"),
             "disagreement.json": json.dumps(answers, indent=2) + "\n",
         },
     )
@@ -143,7 +143,10 @@ def _opinion(assertion: Assertion, name: str, solve: Callable[[], Answer]) -> Op
     except LimitError:
         return Opinion(name, Verdict.UNDECIDED)
     if answer.outcome is Outcome.INFEASIBLE:
-        return Opinion(name, _of_none(assertion))
+        if assertion.bound_cents is None:
+            return Opinion(name, Verdict.CONFIRMED)
+        kept = assertion.known and keeps_rows(assertion.program, assertion.known, frozenset())
+        return Opinion(name, Verdict.UNFOUNDED if kept else Verdict.UNDECIDED)
     least = float("inf")
     if assertion.bound_cents is not None:
         least = assertion.bound_cents - max(1.0, _TOLERANCE * abs(assertion.bound_cents))
@@ -153,14 +156,6 @@ def _opinion(assertion: Assertion, name: str, solve: Callable[[], Answer]) -> Op
     if isfinite(answer.bound) and (cents := assertion.cents(answer.bound)) >= least:
         return Opinion(name, Verdict.CONFIRMED, cents)
     return Opinion(name, Verdict.UNDECIDED)
-
-
-def _of_none(assertion: Assertion) -> Verdict:
-    """Return the opinion if a solver finds no solution at all."""
-    if assertion.bound_cents is None:
-        return Verdict.CONFIRMED
-    kept = assertion.known and keeps_rows(assertion.program, assertion.known, frozenset())
-    return Verdict.UNFOUNDED if kept else Verdict.UNDECIDED
 
 
 def keeps_rows(program: Program, values: Sequence[float], relaxed: frozenset[int]) -> bool:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from planner.packing.build import cut_shared, gpu_stocks
 from planner.packing.constraints import traffic
 from planner.packing.constraints.growth import free_to_hold
-from planner.packing.formulation.partitioned_gpus import cut_shared, gpu_stocks
 from planner.packing.master import MasterProgram, PoolInQuarter
-from planner.packing.node_packing.cutting import Cut, CuttingStock
-from planner.packing.node_packing.greedy import Packed
+from planner.packing.node_packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.node_packing.shared_gpus import OPENED, lay_out_bundles
 from planner.packing.problem import Shape
 
@@ -24,7 +23,7 @@ class Layouts:
     def __init__(self, master: MasterProgram, go_on: Callable[[], bool]) -> None:
         """`go_on` is asked during long searches whether to continue."""
         self.master, self._go_on = master, go_on
-        self.shapes, self.stocks = cutting_stocks(master, go_on)
+        self.stocks = cutting_stocks(master, go_on)
         self._gpu_stocks = gpu_stocks(master, go_on)
         self.cuts = 0
         """The number of cuts stated."""
@@ -97,10 +96,8 @@ class Layouts:
         return stated
 
 
-def cutting_stocks(
-    master: MasterProgram, go_on: Callable[[], bool]
-) -> tuple[dict[int, tuple[Shape, ...]], dict[int, CuttingStock]]:
-    """Return, for each pool in use, the meaning of its patterns' indices, and its stock."""
+def cutting_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
+    """By pool that runs something."""
     pools = master.problem.pools
     kinds: dict[tuple[str, Shape], set[Shape]] = {}
     for number, quarter in master.usages:
@@ -112,12 +109,11 @@ def cutting_stocks(
         (gpu_type, node): CuttingStock(node, sorted(held), go_on)
         for (gpu_type, node), held in kinds.items()
     }
-    stocks = {
+    return {
         number: made[pool.gpu_type, pool.node]
         for number, pool in enumerate(pools)
         if (pool.gpu_type, pool.node) in made
     }
-    return {number: stock.shapes for number, stock in stocks.items()}, stocks
 
 
 def load_of(

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.solvers.program import Program, Variable
-from planner.packing.solvers.solver import lp_text
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, Variable, program_text
+from planner.packing.translation import Translation
 
 _USD_PER_UNIT = CENTS_PER_UNIT / 100
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.]+")
@@ -62,7 +61,7 @@ def written_program(translation: Translation, found: Incumbent) -> str:
             strict=True,
         )
     ]
-    return lp_text(Program(variables, rows), found.relaxed)
+    return program_text(Program(variables, rows), found.relaxed, "lp")
 
 
 def _apart(names: list[str]) -> list[str]:

@@ -12,9 +12,8 @@ from functools import cached_property
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.node_packing.cutting import Cut
-from planner.packing.node_packing.shared_gpus import OPENED
 from planner.packing.problem import WHOLE, Choice, Pool, Problem, RunWindow, Shape
-from planner.packing.solvers.program import Program
+from planner.packing.solver import Program
 
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
@@ -216,11 +215,6 @@ class MasterProgram:
         """Record that raising the condition of this name widens a row."""
         self.elastic.setdefault(name, {})[row] = (right, one)
 
-    def open_gpus(self, key: PoolInQuarter, variables: Iterable[int]) -> None:
-        """Record which variables count the opened GPUs of a pool and quarter."""
-        terms = tuple((index, 1.0) for index in variables)
-        self.opened[key] = Usage(*key, OPENED, terms, 0, OPENED)
-
     @staticmethod
     def cost(cents: int) -> float:
         """Convert money into the unit of the objective."""
@@ -244,10 +238,12 @@ class MasterProgram:
         moved = self.moved if moves else {}
         return entering + sum(round(values[i]) * moves[demand] for demand, i in moved.items())
 
-    def places_all(self, values: Sequence[float]) -> bool:
-        """Return whether a plan in whole numbers has all its pieces on some pool: rows `split`."""
-        rows = (self.program.rows[number] for number in self.split_rows)
-        return not any(sum(round(values[i]) * factor for i, factor in row.terms) for row in rows)
+    def acquired(self, values: Sequence[float]) -> tuple[tuple[int, ...], ...]:
+        """Nodes of a plan in whole numbers, by supply and quarter of entry."""
+        found = [[0] * self.problem.quarters for _ in self.problem.supplies]
+        for (supply, quarter), index in self.acquire.items():
+            found[supply][quarter] = round(values[index])
+        return tuple(map(tuple, found))
 
     def usable_nodes(self, pool: int, quarter: int) -> tuple[Terms, int]:
         """Return the nodes that may run units: variables with their factors, and a constant."""
@@ -264,20 +260,14 @@ class MasterProgram:
         terms, owned = self.usable_nodes(pool, quarter)
         return owned + sum(values[index] * factor for index, factor in terms.items())
 
-    def standing(self, pool: int, quarter: int) -> Terms:
-        """Return acquired nodes that stand there: in service, or switched off."""
+    def standing(self, pool: int, quarter: int, *, on: bool = False) -> Terms:
+        """Nodes acquired that stand there: those in service, and unless `on`, switched off."""
         acquired = self.in_service[pool, quarter]
-        return {index: share for index, share in acquired.items() if index not in self._off}
+        return {index: share for index, share in acquired.items() if on or index not in self._off}
 
-    def serving(self, pool: int, quarter: int, values: Sequence[float]) -> float:
-        """Return the nodes in service in a solution, spare ones included."""
-        return self._with_owned(pool, quarter, self.in_service[pool, quarter], values)
-
-    def stand(self, pool: int, quarter: int, values: Sequence[float]) -> float:
-        """Return the nodes that stand there in a solution, in service or switched off."""
-        return self._with_owned(pool, quarter, self.standing(pool, quarter), values)
-
-    def _with_owned(self, pool: int, quarter: int, terms: Terms, values: Sequence[float]) -> float:
+    def stand(self, pool: int, quarter: int, values: Sequence[float], *, on: bool = False) -> float:
+        """The same in a solution with those that are owned, spare ones included."""
+        terms = self.standing(pool, quarter, on=on)
         owned = self.problem.pools[pool].owned_in(quarter)
         return owned + sum(values[index] * factor for index, factor in terms.items())
 

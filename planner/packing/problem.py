@@ -1,9 +1,9 @@
 """The packing problem, in integers alone: GPUs, cores, MB, cents, W, U.
 
-Nothing here knows what a model or a method is. A *demand* is a class of units that are alike:
-the same choices, active in the same quarters. A unit takes one choice and keeps it. A choice may
-ask for several *pieces* of its shape, such as the replicas of one endpoint; each has its own
-place. *Limits* say what the nodes of a plan may take and spend together.
+Nothing here knows what a model or a method is. A *demand* is a class of units that are alike: the
+same choices, active in the same quarters. A unit takes one choice and keeps it. A choice may ask
+for several *pieces* of its shape, such as the replicas of one endpoint; each has its own place.
+*Limits* say what the nodes of a plan may take and spend together.
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from math import floor, isfinite
 
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram
-from planner.packing.problem import Problem, SpendLimit, Supply
+from planner.packing.problem import Problem, SpendLimit
 from planner.packing.search import rooted
-from planner.packing.solvers.program import Program, Variable
-from planner.packing.solvers.solver import Outcome, solve_integer
+from planner.packing.solver import Outcome, Program, Variable, solve_integer
 
 _ROUNDED = 1e-3
 """The part of a cent by which a solver's objective may be below a whole number."""
@@ -43,58 +42,48 @@ def holding(problem: Problem, orders: Sequence[Order]) -> Problem:
     An order whose quarter its offer no longer reaches enters in the first that it does, and
     never, unpaid, if there is none.
     """
+    places = [(supply.name, problem.pools[supply.pool].site) for supply in problem.supplies]
     due: Counter[_Entry] = Counter()
     for order in orders:
-        entries = _entries(problem, order)
-        late = min((quarter for quarter in entries if quarter >= order.quarter), default=None)
-        if late is not None:
-            due[order.offer, order.site, late] += order.nodes
-    supplies = tuple(_only_due(problem, supply, due) for supply in problem.supplies)
+        entries = (
+            quarter
+            for supply, place in zip(problem.supplies, places, strict=True)
+            if place == (order.offer, order.site) and not supply.releases
+            for quarter, cents in enumerate(supply.unit_cost_cents)
+            if cents is not None and quarter >= order.quarter
+        )
+        entry = min(entries, default=None)
+        if entry is not None:
+            due[order.offer, order.site, entry] += order.nodes
+    supplies = tuple(
+        supply
+        if supply.kind in ("rent", "hourly") or supply.releases
+        else replace(
+            supply,
+            unit_cost_cents=tuple(
+                cents if due[*place, quarter] else None
+                for quarter, cents in enumerate(supply.unit_cost_cents)
+            ),
+        )
+        for supply, place in zip(problem.supplies, places, strict=True)
+    )
     exact = (limit for key, nodes in sorted(due.items()) for limit in _exactly(problem, key, nodes))
     return replace(problem, supplies=supplies, budgets=(*problem.budgets, *exact))
 
 
-def _place(problem: Problem, supply: Supply) -> tuple[str, str]:
-    """Return the offer and the site."""
-    return supply.name, problem.pools[supply.pool].site
-
-
-def _entries(problem: Problem, order: Order) -> set[int]:
-    return {
-        quarter
-        for supply in problem.supplies
-        if _place(problem, supply) == (order.offer, order.site) and not supply.releases
-        for quarter, cents in enumerate(supply.unit_cost_cents)
-        if cents is not None
-    }
-
-
-def _only_due(problem: Problem, supply: Supply, due: Counter[_Entry]) -> Supply:
-    if supply.kind in ("rent", "hourly") or supply.releases:
-        return supply
-    costs = tuple(
-        cents if due[*_place(problem, supply), quarter] else None
-        for quarter, cents in enumerate(supply.unit_cost_cents)
-    )
-    return replace(supply, unit_cost_cents=costs)
-
-
 def _exactly(problem: Problem, key: _Entry, nodes: int) -> Iterator[SpendLimit]:
     """Limit an offer's nodes at a site in a quarter, at any price, to exactly so many."""
-    *place, entry = key
+    offer, site, entry = key
+    mine = [
+        (supply.name, problem.pools[supply.pool].site) == (offer, site) and not supply.releases
+        for supply in problem.supplies
+    ]
     for sign in (1, -1):
         counted = tuple(
-            tuple(
-                sign
-                if _place(problem, supply) == tuple(place)
-                and quarter == entry
-                and not supply.releases
-                else 0
-                for quarter in range(problem.quarters)
-            )
-            for supply in problem.supplies
+            tuple(sign * (here and quarter == entry) for quarter in range(problem.quarters))
+            for here in mine
         )
-        yield SpendLimit(f"{place[0]} ordered", sign * nodes, counted)
+        yield SpendLimit(f"{offer} ordered", sign * nodes, counted)
 
 
 @dataclass(frozen=True, slots=True)

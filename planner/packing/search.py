@@ -20,23 +20,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from planner.errors import LimitError
-from planner.packing.constraints.budgets import BILL, state_budgets
-from planner.packing.constraints.moves import moves_held
-from planner.packing.formulation.build import build_master, kept_apart
-from planner.packing.formulation.variants import (
+from planner.packing.build import (
     at_random,
+    build_master,
+    kept_apart,
     on_cheapest_gpus,
     with_at_least,
 )
-from planner.packing.incumbent import Incumbent, Infeasible
+from planner.packing.constraints.budgets import BILL, state_budgets
+from planner.packing.incumbent import Incumbent, Infeasible, begin, whole_near
 from planner.packing.layouts import Layouts
 from planner.packing.local_search import place_unlike
 from planner.packing.master import MasterProgram, PoolInQuarter
 from planner.packing.problem import NOWHERE, Problem
-from planner.packing.solvers.linear import solve_linear
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Answer, Outcome, solve_integer
-from planner.packing.start import begin, whole_near
+from planner.packing.solver import Answer, Outcome, Program, solve_integer, solve_linear
 from planner.packing.work import polled, spent
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
@@ -93,13 +90,8 @@ def nodes_entering(master: MasterProgram, values: Sequence[float]) -> NodeCounts
     """Return the nodes of a solution, of supplies of pools that exist; these come first."""
     problem = master.problem
     return tuple(
-        tuple(
-            round(values[master.acquire[number, quarter]])
-            if (number, quarter) in master.acquire
-            else 0
-            for quarter in range(problem.quarters)
-        )
-        for number, supply in enumerate(problem.supplies)
+        nodes
+        for nodes, supply in zip(master.acquired(values), problem.supplies, strict=True)
         if not problem.pools[supply.pool].gpu_type.startswith(NOWHERE)
     )
 
@@ -138,9 +130,7 @@ class Search:
         self._master = build_master(problem)
         self._problem = problem = self._master.problem
         self._layouts = Layouts(self._master, self._in_time)
-        self._found = Incumbent(
-            self._master, shapes=self._layouts.shapes, stocks=self._layouts.stocks
-        )
+        self._found = Incumbent(self._master, stocks=self._layouts.stocks)
         self._counted: _Values = ()
         """The last solution of the master program, with whole units if these were asked for."""
         self._stuck: dict[PoolInQuarter, tuple[int, int]] = {}
@@ -166,7 +156,7 @@ class Search:
         self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
         self._master = self._layouts.master = _repriced(self._master, kept_apart(problem))
         self._problem, before = self._master.problem, self._found
-        self._found = Incumbent(self._master, shapes=before.shapes, stocks=before.stocks)
+        self._found = Incumbent(self._master, stocks=before.stocks)
         if before.cost_cents is not None:
             self._found.keep(before.values, before.packings)
         self._stuck, self._tried = {}, {}
@@ -308,7 +298,11 @@ class Search:
         """
         master = self._master
         held = {index: float(round(counted[index])) for index in master.acquire.values()}
-        held |= moves_held(master, counted)
+        held |= {
+            index: float(round(counted[index]))
+            for number, index in master.moved.items()
+            if self._problem.demands[number].move_cents
+        }
         ways = [on_cheapest_gpus(master)]
         if self._runs and len(master.choice) <= _FEW_CHOICES:
             ways += (at_random(master, seed) for seed in range(_DRAWN))
@@ -351,14 +345,13 @@ class Search:
         kept = not lacking and self._found.keep(values, packings)
         if not lacking:
             lacking = self._found.short[:1]
-        self._stuck = {key: self._otherwise(key, values) for key in lacking}
+        self._stuck = {}
+        for key in lacking:  # one node more than was tried in vain, and one run less
+            runs = (one.pieces(values) for one in self._master.usages[key] if one.asked.is_run)
+            nodes = round(self._master.nodes(*key, values))
+            self._stuck[key] = nodes + 1, round(sum(runs)) - 1
         self._tried[values] = self._stuck
         return kept
-
-    def _otherwise(self, key: PoolInQuarter, values: _Values) -> tuple[int, int]:
-        """Require one node more than was tried in vain, or one run less."""
-        runs = (one.pieces(values) for one in self._master.usages[key] if one.asked.is_run)
-        return round(self._master.nodes(*key, values)) + 1, round(sum(runs)) - 1
 
     def _on_nodes(self, counted: _Values) -> bool:
         """Lay whole units out on counted nodes; return True if that worked."""

@@ -10,15 +10,13 @@ from math import ceil
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.text import count_of, one_of
 from planner.packing.conflict import Conflict, conflict_of, without_costs
-from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
-from planner.packing.problem import ALL_TRAFFIC, Demand, Pool, Problem, Supply
+from planner.packing.problem import ALL_TRAFFIC, Demand, Problem, Supply
 from planner.packing.search import search
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, solve_integer
+from planner.packing.translation import Translation
 from planner.packing.work import spent
 
 _TIME_S = 10.0
@@ -41,7 +39,10 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
     members = conflict.members if conflict else ()
     stated = [one for one in members if not one.procures]
     lacking = [*_lacking(translation, short)]
-    pools = [*_supply(translation, short)]
+    demands = translation.problem.demands
+    wanted = {quarter for number in short for quarter in demands[number].quarters} or {0}
+    concerned = {pool for number in short for pool in _pools(translation.problem, demands[number])}
+    pools = [_limits(translation, one, min(wanted), max(wanted)) for one in sorted(concerned)]
     remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
     untold = (_UNMENDED,) if conflict and not (remedies or conflict.in_time) else ()
     later = tuple(later_remedies(translation, short))
@@ -53,22 +54,13 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
         if len(stated) < len(members):
             reasons += pools
         return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later), jobs)
-    remedies = (*_remedies(translation, short, translation.problem), *remedies, *later)
+    remedies = (*_remedies(translation, short), *remedies, *later)
     return InfeasibleError(
         _headline(translation, short),
         (*lacking, *pools, *untold),
-        remedies or (*_not_enough(translation, short),),
+        remedies,
         jobs,
     )
-
-
-def _not_enough(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """Say which nodes are missing even if every condition is lifted."""
-    lifted = translation.problem
-    for condition in conditions_of(translation):
-        lifted = condition.raised(lifted, None)
-    for remedy in _remedies(translation, short, lifted):
-        yield f"{remedy}, though that alone is not enough"
 
 
 def _broken(conflict: Conflict) -> str:
@@ -132,17 +124,12 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
     what = f"at least {_count(gpus)} GPUs more are"
     if _count(gpus) == "1":
         what = "at least 1 GPU more is"
-    if any(map(_may_share, demands)):
+    if any(choice.shape.bundles for demand in demands for choice in demand.choices):
         what = "more GPUs are"  # of which how many is open: others may have the same ones
     if any(choice.by_quarter for demand in demands for choice in demand.choices):
         what = "more GPUs are"  # a unit that lacks room in one quarter lacks it in all of them
         when = _span([translation.quarters[one] for one in sorted(by_quarter)])
     return f"no plan exists: in {when} {what} needed than can be in service"
-
-
-def _may_share(demand: Demand) -> bool:
-    """Return whether a unit may take turns with others on its GPUs, or take a part of one."""
-    return any(choice.shape.bundles for choice in demand.choices)
 
 
 def _count(amount: float) -> str:
@@ -208,15 +195,6 @@ def _each(problem: Problem, demand: Demand) -> str:
     return f"{'up to ' if grows else ''}{one_of(told)}"
 
 
-def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """Say what can be in service of each pool where the jobs could run."""
-    problem = translation.problem
-    wanted = {quarter for number in short for quarter in problem.demands[number].quarters} or {0}
-    pools = {pool for number in short for pool in _pools(problem, problem.demands[number])}
-    for pool in sorted(pools):
-        yield _limits(translation, pool, min(wanted), max(wanted))
-
-
 def _names(names: list[str]) -> str:
     shown = ", ".join(names[:4])
     return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
@@ -240,7 +218,7 @@ def _pools(problem: Problem, demand: Demand) -> list[int]:
 def _limits(translation: Translation, number: int, quarter: int, last: int) -> str:
     """Say what a pool can have: owned nodes, and each offer's maximum and first quarter."""
     pool = translation.problem.pools[number]
-    parts = [f"{pool.owned_in(quarter)} owned{_beside_pins(translation.problem, pool)}"]
+    parts = [f"{pool.owned_in(quarter)} owned"]
     if pool.owned_in(quarter) < pool.owned:
         parts.append(f"{pool.owned - pool.owned_in(quarter)} retired")
     for later in range(quarter + 1, last + 1):
@@ -260,14 +238,6 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
     return f"{pool.name} ({pool.gpu_type}, {pool.node.gpus} GPUs each): {', '.join(parts)}"
 
 
-def _beside_pins(problem: Problem, pool: Pool) -> str:
-    """Count nodes that pinned units may not leave by themselves."""
-    if pool.held:
-        return ", to which some unit is pinned"
-    pinned = any(other.held and other.home == pool.home for other in problem.pools)
-    return " beside those to which units are pinned" if pinned else ""
-
-
 def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
     """Say why an offer gives no node, or no more, in a quarter."""
     supply = translation.problem.supplies[number]
@@ -284,22 +254,15 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
         told = f"{name} delivers {count_of(arrived, 'node')}"
         yield f"{told} until {translation.quarters[quarter]}"
     if supply.maximum is not None and open_in:
-        at_sites = _at_several_sites(translation.problem, supply)
-        everywhere = " at all of its sites together" if at_sites else ""
+        others = (one for one in translation.problem.supplies if one.pool != supply.pool)
+        elsewhere = supply.offer is not None and any(one.offer == supply.offer for one in others)
+        everywhere = " at all of its sites together" if elsewhere else ""
         yield f"{name} ends at {count_of(supply.maximum, 'node')}{everywhere}"
 
 
-def _at_several_sites(problem: Problem, supply: Supply) -> bool:
-    return supply.offer is not None and any(
-        other.offer == supply.offer and other.pool != supply.pool for other in problem.supplies
-    )
-
-
-def _remedies(
-    translation: Translation, short: dict[int, float], problem: Problem
-) -> tuple[str, ...]:
+def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str]:
     """Say for each pool how many more nodes suffice, alone, if they are there from the start."""
-    remedies = []
+    problem = translation.problem
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
     lenders = {number: problem.pools[number].lender for number in concerned}
     since = f"in service from {translation.quarters[0]}"
@@ -308,8 +271,7 @@ def _remedies(
         pool = problem.pools[number]
         more = None if pool.held else _nodes_more(problem, number)
         if more:
-            remedies.append(f"have {count_of(more, 'node')} more of {pool.name} {since}")
-    return tuple(remedies)
+            yield f"have {count_of(more, 'node')} more of {pool.name} {since}"
 
 
 def _nodes_more(problem: Problem, pool: int) -> int | None:

@@ -112,10 +112,9 @@ class Solution:
     cost_cents: int
     bound_cents: int
     """No plan costs less."""
-    bought: tuple[tuple[int, ...], ...]
-    """supply × quarter of entry; zero for rent and reserve."""
-    rented: tuple[tuple[int, ...], ...]
-    """supply × quarter: for whole quarters; zero for all else."""
+    acquired: tuple[tuple[int, ...], ...]
+    """supply × quarter of entry: nodes; of those that come and go within it, hours or terms that
+    are paid; of owned ones, those that are sold, or switched off in it."""
     assigned: tuple[tuple[int, ...], ...]
     """demand × choice: units that keep this choice."""
     layouts: tuple[tuple[tuple[Layout, ...], ...], ...]
@@ -130,25 +129,10 @@ class Solution:
     """quarter × rack space: the racks in use."""
     spare: tuple[tuple[int, ...], ...] = ()
     """quarter × pool: empty nodes that stand in for others; empty if no pools share any."""
-    reserved: tuple[tuple[int, ...], ...] = ()
-    """supply × quarter of entry; empty if nothing is reserved."""
-    hired: tuple[tuple[int, ...], ...] = ()
-    """supply × quarter: hours or terms that are paid of nodes within it; empty if there are
-    none."""
-    released: tuple[tuple[int, ...], ...] = ()
-    """supply × quarter: owned nodes that are sold, or switched off, in it; empty if none may be."""
     moved: tuple[int, ...] = ()
     """For each demand, the units that leave their pool of origin; empty if nothing runs today."""
     opinions: tuple[Opinion, ...] = ()
     """What other solvers say of the bound, if they were asked."""
-
-    def entering(self, supply: int, quarter: int) -> int:
-        """Return the nodes of an offer that enter service in a quarter, in whatever way.
-
-        For nodes by the hour or week: the hours or terms that are paid.
-        """
-        others = (every[supply][quarter] for every in (self.reserved, self.hired) if every)
-        return self.bought[supply][quarter] + self.rented[supply][quarter] + sum(others)
 
     def beside_apis(self, bound_cents: int, tokens_cents: int, asked_gap: float) -> Solution:
         """Return the solution with the token cost of units on APIs, which could have been others.

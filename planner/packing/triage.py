@@ -21,10 +21,10 @@ from planner.errors import LimitError
 from planner.packing import crosscheck
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
+from planner.packing.nowhere import Claim, Class, at_most, with_classes
 from planner.packing.problem import Problem, SpendLimit, Supply
 from planner.packing.search import NodeCounts, Search, nodes_entering
 from planner.packing.solution import Opinion
-from planner.packing.statement.nowhere import Claim, Class, at_most, with_classes
 from planner.packing.work import spent
 
 _Way = Literal["dropped", "short", "delayed"]

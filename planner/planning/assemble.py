@@ -18,7 +18,7 @@ from planner.packing.incumbent import Incumbent
 from planner.packing.pack import attempt
 from planner.packing.search import NodeCounts
 from planner.packing.solution import Opinion, Status, Verdict
-from planner.packing.solvers.solver import solver_version
+from planner.packing.solver import solver_version
 from planner.planning.assumptions import assumption_notes
 from planner.planning.fleet import build_fleet, with_racks
 from planner.planning.jobs import planned_jobs, stages_by_job, stored_assets

@@ -144,7 +144,7 @@ class ChoicePrices:
 
         At that multiple of the price, the best plan without the offer costs the same.
         """
-        problem, hired = self._stated().problem, self.solved.solution.hired
+        problem, hired = self._stated().problem, self.solved.solution.acquired
         for offer in self.solved.inputs.offers:
             supplies = [
                 number

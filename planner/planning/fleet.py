@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from operator import add
 from typing import TypeAlias
 
@@ -13,7 +14,7 @@ from planner.inputs.settled import Inputs
 from planner.packing import Translation
 from planner.packing.problem import Pool, RackSpace
 from planner.packing.solution import Racked, Solution
-from planner.packing.statement.translate import held_name
+from planner.packing.translation import held_name
 from planner.planning.plan import Node, Origin
 
 _MARKS: dict[Origin, str] = {"owned": "", "buy": "", "rent": "r", "reserve": "v", "hourly": "h"}
@@ -114,17 +115,15 @@ def _slots(
         gone: dict[str, object] = {"off": tuple(labels[at] for at in off)}
         gone |= {} if sold is None else {"sold": labels[sold]}
         yield node("owned", name, on).model_copy(update=gone)
-    entries = [(quarter, *supply) for quarter in range(end) for supply in supplies]
-    for quarter, name, supply in entries:
-        for _ in range(solution.bought[supply][quarter]):
-            yield node("buy", name, range(quarter, end))
-    for name, supply in supplies:
-        counts = solution.rented[supply]
-        for place in range(max(counts, default=0)):
-            yield node("rent", name, (q for q, count in enumerate(counts) if count > place))
-    for quarter, name, supply in entries if solution.reserved else ():
-        for _ in range(solution.reserved[supply][quarter]):
-            yield node("reserve", name, problem.supplies[supply].served(quarter))
+    for kind in ("buy", "rent", "reserve"):
+        mine = [(name, at) for name, at in supplies if problem.supplies[at].kind == kind]
+        for name, supply in mine if kind == "rent" else ():
+            counts = solution.acquired[supply]
+            for place in range(max(counts, default=0)):
+                yield node(kind, name, (q for q, count in enumerate(counts) if count > place))
+        for quarter, (name, supply) in product(range(end), mine if kind != "rent" else ()):
+            for _ in range(solution.acquired[supply][quarter]):
+                yield node(kind, name, problem.supplies[supply].served(quarter))
 
 
 def _unnamed(pool: Pool, origin: Origin, entry: str, in_service: tuple[str, ...]) -> Node:
@@ -161,7 +160,7 @@ def _owned(
     off: dict[int, list[int]] = defaultdict(list)
     for name in dict.fromkeys(name for name, _ in owned):
         gone: dict[str, tuple[int, ...]] = {
-            supply.kind: solution.released[number]
+            supply.kind: solution.acquired[number]
             for number, supply in enumerate(translation.problem.supplies)
             if supply.releases and (supply.name, supply.pool) == (name, index)
         }

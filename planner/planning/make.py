@@ -18,9 +18,9 @@ from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.settled import Inputs
 from planner.packing import Problem, Solution, Translation, translate
 from planner.packing.incumbent import Incumbent, Infeasible
-from planner.packing.near_optimal import Aim, reach
+from planner.packing.nowhere import solved_with_apis
+from planner.packing.pack import Aim, reach
 from planner.packing.scenario_program import Order, holding
-from planner.packing.statement.nowhere import solved_with_apis
 from planner.packing.work import guarded, spent
 from planner.planning.assemble import Request, SolvedPortfolio, checked_plan
 from planner.planning.choices import ChoicePrices, other_types

@@ -133,7 +133,7 @@ def released_nodes(
     )
     for quarter in range(translation.problem.quarters):
         for kind, name, number in order:
-            if nodes := solution.released[number][quarter]:
+            if nodes := solution.acquired[number][quarter]:
                 yield Released(inputs.scenario.fleet[name], quarter, nodes, kind == "sell", name)
 
 
@@ -194,9 +194,9 @@ def entering_nodes(
     for quarter in range(problem.quarters):
         ordered: Counter[str] = Counter()
         for offer, number, _ in order:
-            ordered[offer.name] += solution.entering(number, quarter)
+            ordered[offer.name] += solution.acquired[number][quarter]
         for offer, number, site in order:
-            if nodes := solution.entering(number, quarter):
+            if nodes := solution.acquired[number][quarter]:
                 yield Entering(offer, quarter, nodes, ordered[offer.name], site)
 
 

@@ -12,8 +12,8 @@ from planner.inputs.settled import Inputs
 from planner.packing import solve, translate
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Infeasible
+from planner.packing.nowhere import claims_of
 from planner.packing.search import NodeCounts
-from planner.packing.statement.nowhere import claims_of
 from planner.packing.triage import Step, Triage, triage
 from planner.packing.work import spent
 from planner.planning.assemble import Request, second_opinion

@@ -17,7 +17,7 @@ from planner.inputs.scenario.scenario import node_places, place_of, pool_places
 from planner.inputs.settled import Inputs, SettledOffer
 from planner.inputs.text import count_of, usd
 from planner.packing.solution import Solution, Status
-from planner.packing.statement.supply import spare_nodes
+from planner.packing.supply import spare_nodes
 from planner.planning.doubtful import unit_slips, unlikely_figures
 from planner.planning.plan import Note, Occupant, Plan
 from planner.planning.plan_costs import most_saved

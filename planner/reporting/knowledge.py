@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from planner.inputs.base import Frozen, SourcedFigure
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.rules.rule import Example, Rule, RuleInput
-from planner.packing.solvers.doctor import Examined
+from planner.packing.doctor import Examined
 from planner.reporting.document import (
     Block,
     Bullets,

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import Exact
-from planner.inputs.rules.rule import Rule, needs
+from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.sizing.candidate import Candidate, Memory, MemoryPart, Rejection
 from planner.sizing.engine import Derivation, Known, Reasoning, Trace
@@ -114,18 +114,20 @@ class Tries:
         """Whether the job says enough to tell the peak of memory per GPU, which then decides."""
         if self._like is not None:
             return self._like.by_peak
-        return self._situation(1, 1, None).derive("peak_gb_per_gpu") is not None
+        return self._situation(None, 1, 1, None).derive("peak_gb_per_gpu") is not None
 
-    def at(self, gpus: int, enough: int | None = None) -> Reasoning:
-        """The job on this many GPUs of no particular type.
+    def at(self, gpus: int) -> Reasoning:
+        """The job on this many GPUs of no particular type."""
+        return self.on(None, gpus)
+
+    def on(
+        self, gpu: Mapping[str, Known] | None, gpus: int, enough: int | None = None
+    ) -> Reasoning:
+        """The job on this many GPUs of a type.
 
         `enough` is the smaller count that would do, were it not for a deadline and the like.
         """
-        return self._situation(gpus, (enough or gpus) if self.by_peak else None, enough)
-
-    def on(self, gpu: Mapping[str, Known], gpus: int, enough: int | None = None) -> Reasoning:
-        """The job on this many GPUs of a type."""
-        return self._situation(gpus, (enough or gpus) if self.by_peak else None, enough, gpu)
+        return self._situation(gpu, gpus, (enough or gpus) if self.by_peak else None, enough)
 
     def counted(self, needed: int) -> int:
         """The number of GPUs that a job takes which needs so many, as the rules allow it."""
@@ -138,10 +140,10 @@ class Tries:
 
     def _situation(
         self,
+        gpu: Mapping[str, Known] | None,
         gpus: int,
         for_memory: int | None,
         enough: int | None,
-        gpu: Mapping[str, Known] | None = None,
     ) -> Reasoning:
         at = (gpus, for_memory, enough)
         if at not in self._known:
@@ -197,12 +199,12 @@ class Counter:
     def __init__(self, rules: RuleBook, exclusions: tuple[Rule, ...]) -> None:
         """`exclusions` are those that hold in this scenario, the waived ones left out."""
         counted = rules.depending_on(_COUNT)
-        limits = [rule for rule in exclusions if counted & needs(rule)]
+        limits = [rule for rule in exclusions if counted & rule.asks]
         self._eligibility = tuple(rule for rule in exclusions if rule not in limits)
         timed = rules.depending_on(frozenset({"hours"}))
-        self._late = tuple(rule for rule in limits if timed & needs(rule))
+        self._late = tuple(rule for rule in limits if timed & rule.asks)
         self._splits = tuple(
-            rule for rule in limits if _TRIED in needs(rule) and rule not in self._late
+            rule for rule in limits if _TRIED in rule.asks and rule not in self._late
         )
         passing = (*self._late, *self._splits)
         self._limits = tuple(rule for rule in limits if rule not in passing)
@@ -218,7 +220,7 @@ class Counter:
 
     def hangs_on_gpu(self, rule: Rule) -> bool:
         """Whether a rule says one thing on one GPU type and another on the next."""
-        return bool(self._local & (needs(rule) | {*PLACEHOLDER.findall(rule.message or "")}))
+        return bool(self._local & (rule.asks | {*PLACEHOLDER.findall(rule.message or "")}))
 
     def place(self, gpu_type: str, gpu: Mapping[str, Known], job: Tries) -> Placement | Rejection:
         """Size a job on one GPU type.

@@ -16,7 +16,7 @@ from pydantic import ConfigDict
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.rules.book import PLACEHOLDER, RuleBook, reached
+from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import (
     Exact,
     Expression,
@@ -31,7 +31,6 @@ from planner.inputs.rules.rule import (
     RuleInput,
     Value,
     given_values,
-    needs,
     value_text,
 )
 
@@ -207,6 +206,9 @@ class _Changes(NamedTuple):
     """Of these, those that another rule may give."""
 
 
+_NO_CHANGES: Final = _Changes(frozenset(), frozenset())
+
+
 class _OpenRules:
     """What the facts of the outermost situation leave of the rules."""
 
@@ -243,7 +245,7 @@ class _OpenRules:
     def changed_by(self, facts: frozenset[str]) -> _Changes:
         """What comes out otherwise where more is known."""
         if facts not in self._changes:
-            results = reached(facts, self._users)
+            results = self._book.depending_on(facts, self.open)
             switched = (
                 name
                 for name in results
@@ -252,20 +254,9 @@ class _OpenRules:
             self._changes[facts] = _Changes(results, frozenset(switched))
         return self._changes[facts]
 
-    @cached_property
-    def _users(self) -> dict[str, set[str]]:
-        """Results by the names that the rules which give them ask for."""
-        users: dict[str, set[str]] = {}
-        for name in self._book.by_result:
-            for opened in self.giving(name):
-                for asked in (*opened.rule.inputs, *(one for one, _ in opened.conditions)):
-                    users.setdefault(asked, set()).add(name)
-        return users
-
 
 _Gathered = tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[str, ...]]
 """Inputs of a rule, what they rest on and what they assume."""
-
 
 _Formulas = tuple[dict[str, Expression], dict[str, float]]
 """Formulas by their results, and figures."""
@@ -282,7 +273,8 @@ class Reasoning:
     ) -> None:
         self._facts, self._parent = facts, parent
         self._rules: _OpenRules = parent._rules if parent else _OpenRules(book, facts)
-        self._changes = self._rules.changed_by(frozenset(facts))
+        # of the outermost situation, nothing is known from around
+        self._changes = self._rules.changed_by(frozenset(facts)) if parent else _NO_CHANGES
         self._held: dict[str, bool] = {}
         self._derived: dict[str, Derivation | None] = {}
         self._spoke: dict[str, tuple[_Open, ...]] = {}
@@ -319,7 +311,7 @@ class Reasoning:
         """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
         if rule.id not in self._held:
             parent = self._parent
-            if parent is not None and self._changes.results.isdisjoint(needs(rule)):
+            if parent is not None and self._changes.results.isdisjoint(rule.asks):
                 self._held[rule.id] = parent.holds(rule)
             else:
                 opened = self._rules.open(rule)

@@ -21,7 +21,7 @@ WIDEST_SERVED = 16
 def deployment(
     name: str, job: Job, counts: tuple[int, ...], sizer: Sizer, scenario: ResolvedScenario
 ) -> SizedJob | None:
-    """The serving job of a tuned model; None where the horizon ends before it would serve.
+    """The serving job of a tuned model; None where none is asked for, or none would serve yet.
 
     A model that is tuned again keeps serving: as many units as were ever tuned at once so far.
     """
@@ -110,10 +110,9 @@ def size_portfolio(sizer: Sizer, scenario: ResolvedScenario) -> tuple[SizedJob, 
                 units_open=mixed,
             )
         )
-        if job.tune is not None and job.tune.deploy is not None:
-            derived = deployment(name, job, counts, sizer, scenario)
-            if derived is not None:
-                sized.append(derived)
+        derived = deployment(name, job, counts, sizer, scenario)
+        if derived is not None:
+            sized.append(derived)
     return tuple(sorted(sized, key=lambda one: one.name))
 
 

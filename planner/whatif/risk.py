@@ -34,7 +34,7 @@ from planner.inputs.settled import Inputs
 from planner.packing import translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.scenario_program import Future, Hedged, Mean, Order, future_of, hedged
-from planner.packing.solvers.solver import Outcome
+from planner.packing.solver import Outcome
 from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
 from planner.whatif.sensitivity import price_at, repriced
 from planner.whatif.shortfall import commitments

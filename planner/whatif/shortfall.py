@@ -13,8 +13,8 @@ from planner.inputs.scenario.scenario import Budget
 from planner.inputs.settled import Inputs
 from planner.packing import translate
 from planner.packing.incumbent import Infeasible
+from planner.packing.nowhere import Claim, with_apis
 from planner.packing.pack import attempt
-from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
 from planner.planning.assemble import Request
 from planner.planning.jobs import stuck_jobs

@@ -14,8 +14,7 @@ import openpyxl
 import pulp
 import pytest
 
-from planner.packing import work
-from planner.packing.solvers import solver
+from planner.packing import solver, work
 
 ROOT = Path(__file__).parents[2]
 SILENT = (b"Traceback", b"Exception ignored", b"terminate called")
@@ -61,7 +60,7 @@ def test_a_solver_that_crashes_is_a_limit_in_one_sentence(scenario, run, monkeyp
 
 HANGING = """\
 import sys, threading, time, highspy
-from planner.packing.solvers import solver
+from planner.packing import solver
 def hang(model):
     thread = threading.Thread(target=time.sleep, args=(3600,), daemon=True)
     thread.start()
@@ -123,7 +122,7 @@ grid: {set: {finance.pue: ["""
 )
 SLOW = """\
 import sys
-from planner.packing.solvers import solver
+from planner.packing import solver
 class Slow(solver._WatchedHighs):
     def callSolver(self, lp):
         sys.stderr.write("solving\\n")

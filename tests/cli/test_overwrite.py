@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from planner.cli.app import planner
-from planner.packing.solvers import solver
+from planner.packing import solver
 from tests.cli.test_commands import all_commands
 
 MINE = "written by hand\n"

@@ -107,7 +107,7 @@ def test_results_of_the_other_commands_are_found_beside_the_plan(run, scenario, 
     assert "left out" not in done.stderr
     assert "hint: " not in done.stderr
     told = (plan_json.parent / "justification.md").read_text(encoding="utf-8")
-    assert "most headroom: " in told
+    assert "most headroom (" in told
     assert "| price of energy | $" in told
 
 

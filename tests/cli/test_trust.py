@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-from planner.packing import crosscheck
-from planner.packing.solvers import doctor
-from planner.packing.solvers.solver import Answer, Outcome, solve_with_cbc
+from planner.packing import crosscheck, doctor
+from planner.packing.solver import Answer, Outcome, solve_with_cbc
 
 NONE = Answer(Outcome.INFEASIBLE, (), float("inf"), float("inf"))
 

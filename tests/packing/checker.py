@@ -54,15 +54,9 @@ class Checker:
     def _bounds(self) -> Iterator[str]:
         cost = self.problem.fixed_cost_cents
         for number, supply in enumerate(self.problem.supplies):
-            ways = {
-                "buy": self.solution.bought[number],
-                "rent": self.solution.rented[number],
-                "reserve": self.solution.reserved[number],
-                "hourly": self.solution.hired[number],
-            }
-            own = ways.pop("hourly" if self._hire(number) else supply.kind)
-            if any(map(any, ways.values())) or min(own) < 0:
-                yield f"{supply.name}: acquired in the wrong way"
+            own = self.solution.acquired[number]
+            if min(own) < 0:
+                yield f"{supply.name}: fewer than none are acquired"
             for nodes, cents in zip(own, supply.unit_cost_cents, strict=True):
                 if nodes and cents is None:
                     yield f"{supply.name}: in service when it cannot be"
@@ -70,7 +64,7 @@ class Checker:
         yield from self._maxima()
         for limit in self.problem.budgets:
             spent = sum(
-                self.solution.entering(number, quarter) * cents
+                self.solution.acquired[number][quarter] * cents
                 for number, by_quarter in enumerate(limit.cents)
                 for quarter, cents in enumerate(by_quarter)
             )
@@ -98,7 +92,7 @@ class Checker:
             offer = number if supply.offer is None else ("offer", supply.offer)
             most[offer] = supply.maximum
             for entry in range(self.problem.quarters):
-                nodes = self.solution.entering(number, entry)
+                nodes = self.solution.acquired[number][entry]
                 orders[offer, entry] += Counter({supply.lot: nodes})
                 for quarter in supply.served(entry):
                     held[offer][quarter] += nodes
@@ -247,7 +241,7 @@ class Checker:
     def _service(self, quarter: int, number: int) -> int:
         """Nodes of a pool in service."""
         return self.problem.pools[number].owned_in(quarter) + sum(
-            self.solution.entering(index, entry)
+            self.solution.acquired[index][entry]
             for index, supply in enumerate(self.problem.supplies)
             if supply.pool == number
             for entry in supply.entries(quarter)
@@ -345,8 +339,8 @@ class Checker:
                 most = [sum(a <= start < b for a, b in spells) for start, _ in spells]
                 if supply.maximum is not None and max(most, default=0) > supply.maximum:
                     yield f"{max(most)} nodes at once of {supply.maximum}"
-                if steps != self.solution.hired[index][quarter]:
-                    yield f"{steps} steps, {self.solution.hired[index][quarter]} are paid"
+                if steps != self.solution.acquired[index][quarter]:
+                    yield f"{steps} steps, {self.solution.acquired[index][quarter]} are paid"
 
     def _capacity(self, quarter: int, number: int) -> Iterator[str]:
         pool = self.problem.pools[number]

@@ -111,12 +111,15 @@ def faults() -> Callable[[Problem, Solution], list[str]]:
 
     def found(problem: Problem, solution: Solution) -> list[str]:
         released = {
-            number: solution.released[number]
+            number: solution.acquired[number]
             for number, supply in enumerate(problem.supplies)
             if supply.releases
         }
         if released:
-            problem, solution = without(problem, released), replace(solution, released=())
+            kept = enumerate(solution.acquired)
+            none = (0,) * problem.quarters
+            acquired = tuple(none if number in released else nodes for number, nodes in kept)
+            problem, solution = without(problem, released), replace(solution, acquired=acquired)
         return list(Checker(problem, solution).faults())
 
     return found

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.near_optimal import Aim, reach
+from planner.packing.pack import Aim, reach
 from planner.packing.problem import SpendLimit
 from planner.packing.solution import Status
 from tests.packing.draws import draw, running

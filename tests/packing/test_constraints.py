@@ -2,9 +2,9 @@
 
 import pytest
 
-from planner.packing.formulation.build import build_master
+from planner.packing.build import build_master
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.solvers.linear import solve_linear
+from planner.packing.solver import solve_linear
 
 BUY = 10_000_000
 RENT = 3_000_000
@@ -15,7 +15,7 @@ def nodes_bought(build, plan):
     """Nodes bought for demands of one quarter on one kind of node."""
 
     def bought(*demands, **pool):
-        return sum(plan(build.problem([build.pool(**pool)], [build.buy(BUY)], demands)).bought[0])
+        return sum(plan(build.problem([build.pool(**pool)], [build.buy(BUY)], demands)).acquired[0])
 
     return bought
 
@@ -107,4 +107,4 @@ def test_each_pool_keeps_spare_nodes_of_its_own(build, plan):
     apart = [build.units(1, ("a", 4, 0, 0)), build.units(1, ("b", 4, 0, 0))]
     assert plan(build.problem(pools, offers, apart)).cost_cents == 4 * BUY
     free = [build.units(1, ("a", 4, 0, 0)), build.units(1, ("a", 4, 0, 0), ("b", 4, 0, 0))]
-    assert plan(build.problem(pools, offers, free)).bought == ((2,), (0,))
+    assert plan(build.problem(pools, offers, free)).acquired == ((2,), (0,))

@@ -17,8 +17,7 @@ from planner.packing.crosscheck import (
 )
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solution import Verdict
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Answer, Outcome
+from planner.packing.solver import Answer, Outcome, Program
 
 ASK = partial(second_opinions, time_limit_s=600.0)
 

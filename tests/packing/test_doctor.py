@@ -5,10 +5,10 @@ from itertools import product
 import pytest
 
 from planner.errors import LimitError
+from planner.packing import doctor
 from planner.packing.crosscheck import keeps_rows
-from planner.packing.solvers import doctor
-from planner.packing.solvers.doctor import cases, examine
-from planner.packing.solvers.solver import Answer, Outcome
+from planner.packing.doctor import cases, examine
+from planner.packing.solver import Answer, Outcome
 
 TRIVIAL, SWITCHED, CALLED_INFEASIBLE, SWITCHES, RACKED = cases()
 LEAST = (8.89, 0.29, 0.0, 4.0)

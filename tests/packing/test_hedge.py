@@ -9,7 +9,7 @@ import pytest
 from planner.packing.incumbent import Infeasible
 from planner.packing.problem import Supply
 from planner.packing.scenario_program import Mean, Order, future_of, hedged, holding
-from planner.packing.solvers.solver import Outcome
+from planner.packing.solver import Outcome
 from tests.packing.draws import draw
 from tests.properties.questions import draws
 

@@ -6,11 +6,13 @@ from itertools import pairwise
 
 import pytest
 
-from planner.packing.formulation.build import build_master
-from planner.packing.node_packing.cutting import Cut, CuttingStock, Pricing
-from planner.packing.node_packing.greedy import (
+from planner.packing.build import build_master
+from planner.packing.node_packing.cutting import (
+    Cut,
+    CuttingStock,
     Packed,
     Pattern,
+    Pricing,
     fullest_first_fit,
     least_slack,
     nodes_in,

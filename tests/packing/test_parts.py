@@ -30,7 +30,7 @@ def nodes_for(build, solve, faults):
             return None
         assert not faults(problem, solution)
         assert solution.status is Status.PROVED
-        nodes: int = solution.bought[0][0]
+        nodes: int = solution.acquired[0][0]
         return nodes
 
     return bought

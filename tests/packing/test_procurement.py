@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from planner.packing.build import build_master
 from planner.packing.constraints import nodes_allowed
-from planner.packing.formulation.build import build_master
 from planner.packing.problem import PriceTier, Problem, Reserve, SpendLimit, Supply
 from planner.packing.solution import Status
 
@@ -26,7 +26,7 @@ def test_an_order_is_as_large_as_what_stays_free_for_growth_asks(build, solve):
     pool = build.pool(node=(1, 80, 800_000))
     problem = build.problem([pool], levels(build), [build.units(2, ("h100", 1, 0, 0))])
     problem = replace(problem, reserves=(Reserve("h100", Fraction(4, 5)),))
-    assert solve(problem).bought == ((0,), (10,))
+    assert solve(problem).acquired == ((0,), (10,))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def capped(build: Any, cents: int) -> Problem:
 )
 def test_a_budget_is_kept_to_the_cent(build, solve, cents, bought):
     solution = solve(capped(build, cents))
-    assert solution.bought[0] == (bought,)
+    assert solution.acquired[0] == (bought,)
     assert solution.status is Status.PROVED
 
 
@@ -78,8 +78,8 @@ def test_many_unlike_units_keep_to_a_budget_too(build, solve):
     ]
     offers = [build.buy(1_000_003), build.rent(1_400_000)]
     free = build.problem([build.pool()], offers, demands)
-    nodes = solve(free, asked_gap=0.01).bought[0][0]
+    nodes = solve(free, asked_gap=0.01).acquired[0][0]
     limit = SpendLimit("capex", 1_000_003 * (nodes - 9) - 1, ((1_000_003,), (0,)))
     solution = solve(replace(free, budgets=(limit,)), asked_gap=0.01)
-    assert solution.bought[0][0] == nodes - 10
-    assert solution.rented[1][0] >= 9
+    assert solution.acquired[0][0] == nodes - 10
+    assert solution.acquired[1][0] >= 9

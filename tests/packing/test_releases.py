@@ -10,7 +10,7 @@ from planner.packing.problem import RackSpace, Supply
 def test_a_pool_that_runs_nothing_keeps_no_spare(build, plan):
     sold = Supply("fleet", "sell", 0, 3, (-9,))
     problem = build.problem([build.pool(owned=3, spare=1)], [sold], [])
-    assert plan(problem).released == ((3,),)
+    assert plan(problem).acquired == ((3,),)
 
 
 @pytest.mark.parametrize(("let_go", "cost"), [("switch off", 9000), ("sell", 1000)])

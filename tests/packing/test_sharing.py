@@ -5,7 +5,7 @@ from itertools import chain, combinations
 import pytest
 
 from planner.inputs.load import load_catalog
-from planner.packing.statement.translate import divisions_of
+from planner.packing.translation import divisions_of
 
 A100, H100, RTX = "a100-80gb-sxm", "h100-80gb-sxm", "rtx-pro-6000-server-96gb"
 

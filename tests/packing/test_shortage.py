@@ -8,7 +8,7 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
 from planner.packing.conflict import conflict_of
-from planner.packing.problem import Demand, Limit, Pool, Quota, RackSpace, SpendLimit, Supply
+from planner.packing.problem import Demand, Limit, Pool, RackSpace, SpendLimit, Supply
 
 BUY = 10_000_000
 
@@ -100,24 +100,10 @@ def test_nodes_to_which_units_are_pinned_are_told_apart_and_no_more_of_them_are_
     others = build.units(2, ("h100", 8, 0, 0))
     error = told([pool, held], [], [("pinned", pinned), ("others", others)])
     assert error.reasons[1:] == (
-        "node-h100@main (h100, 8 GPUs each): 1 owned beside those to which units are pinned",
-        "node-h100/main/01 (h100, 8 GPUs each): 1 owned, to which some unit is pinned",
+        "node-h100@main (h100, 8 GPUs each): 1 owned",
+        "node-h100/main/01 (h100, 8 GPUs each): 1 owned",
     )
     assert error.remedies == ("have 1 node more of node-h100@main in service from 2027Q1",)
-
-
-def test_where_nodes_alone_would_not_do_either_it_is_said_what_they_would_do_without_limits(
-    build, told
-):
-    """The only node of the type retires, and a team has too small a quota."""
-    pool = replace(build.pool(owned=1), retired=(0, 1))
-    job = replace(build.units(1, ("h100", 8, 0, 0), quarters=(0, 1)), owner="team")
-    quota = Quota("quota of team", "team", None, (4, 4))
-    error = told([pool], [], [("work", job)], 2, quotas=(quota,))
-    assert error.remedies == (
-        "have 1 node more of node-h100@main in service from 2027Q1, though that alone is not "
-        "enough",
-    )
 
 
 def test_those_who_must_go_without_are_chosen_for_the_fewest_gpus(build, told):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from planner.packing.build import build_master
 from planner.packing.constraints import nodes_allowed
 from planner.packing.constraints.racks import racked
-from planner.packing.formulation.build import build_master
 from planner.packing.problem import Limit, RackSpace
 
 BUY = 10_000_000

@@ -107,11 +107,12 @@ def spoilt(problem: Problem, solution: Solution) -> Iterator[tuple[str, Solution
     none = tuple((0,) * problem.quarters for _ in problem.supplies)
     yield "placed", with_layouts(*rest)
     yield "on 1 nodes", with_layouts(Layout(doubled.parts, 1), *rest)
-    yield "in use", replace(solution, bought=none)
+    yield "in use", replace(solution, acquired=none)
     yield "costs", replace(solution, cost_cents=solution.cost_cents + 1)
     yield "bound above cost", replace(solution, bound_cents=solution.cost_cents + 1)
     yield "assigned", replace(solution, assigned=((0,) * 9, *solution.assigned[1:]))
-    yield "acquired", replace(solution, rented=solution.bought)
+    fewer = tuple((-1,) * problem.quarters for _ in problem.supplies)
+    yield "acquired", replace(solution, acquired=fewer)
     yield "span", with_layouts(replace(first, span=2), *rest)
 
 

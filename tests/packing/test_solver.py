@@ -7,11 +7,17 @@ from itertools import product
 import pytest
 
 from planner.errors import LimitError
+from planner.packing import incumbent
 from planner.packing import search as searching
-from planner.packing import start
-from planner.packing.solvers.linear import LinearMaster, solve_linear
-from planner.packing.solvers.program import Program, Sense
-from planner.packing.solvers.solver import Answer, Outcome, solve_integer
+from planner.packing.solver import (
+    Answer,
+    LinearMaster,
+    Outcome,
+    Program,
+    Sense,
+    solve_integer,
+    solve_linear,
+)
 
 NOTHING = Answer(Outcome.NOTHING, (), float("inf"), float("-inf"))
 
@@ -155,7 +161,7 @@ def test_shortfalls_linked_to_at_most_so_many_pools_agree_with_trying_all(seed):
 
 
 def test_a_search_that_ends_without_a_plan_claims_neither_plan_nor_proof(build, monkeypatch):
-    for module in (searching, start):
+    for module in (searching, incumbent):
         monkeypatch.setattr(module, "solve_integer", lambda *_, **__: NOTHING)
     problem = build.problem([build.pool()], [build.buy(100)], [build.units(1, ("h100", 1, 0, 0))])
     with pytest.raises(LimitError, match="no proof that none exists"):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.formulation.build import kept_apart
+from planner.packing.build import kept_apart
 from planner.packing.problem import RackSpace
 from tests.packing.draws import draw, pinned, spare_group
 from tests.packing.meaning import stands_in
@@ -54,7 +54,7 @@ def test_what_outlasts_a_rack_is_spread_over_the_racks(build, solve, racks, boug
     space = RackSpace("main", racks, 40, None, ((0, 10, 0),))
     solution = solve(replace(problem, racks=(space,), spare_groups=(spare_group(0, racks=1),)))
 
-    assert (solution and solution.bought[0][0]) == bought
+    assert (solution and solution.acquired[0][0]) == bought
     if solution:
         most = max(sum(n for _, n in rack.nodes) for rack in solution.racks[0][0])
         assert most == bought - 6 == solution.spare[0][0]
@@ -66,7 +66,7 @@ def test_a_feed_that_supplies_two_racks_asks_for_the_nodes_of_both(build, solve)
     space = RackSpace("main", 6, 40, None, ((0, 10, 0),))
     solution = solve(replace(problem, racks=(space,), spare_groups=(spare_group(0, racks=2),)))
 
-    assert solution.bought == ((6,),)
+    assert solution.acquired == ((6,),)
 
 
 @pytest.mark.parametrize("features", ["runs", "mig", "shared", "runs mig", "runs shared", "today"])

@@ -6,7 +6,7 @@ from planner.inputs.load import inputs_from, load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
 from planner.packing import translate
 from planner.packing.problem import ALWAYS, WHOLE, RunWindow
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 from planner.sizing.sizers import Sizers
 
 SCENARIO = """\

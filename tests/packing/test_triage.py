@@ -14,10 +14,10 @@ from planner.errors import DisagreementError, LimitError
 from planner.packing.crosscheck import second_opinions
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import CENTS_PER_UNIT
+from planner.packing.nowhere import Claim
 from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Reserve, Shape
 from planner.packing.search import Search, search
 from planner.packing.solution import Opinion, Verdict
-from planner.packing.statement.nowhere import Claim
 from planner.packing.triage import Level, Triage, triage
 from tests.packing.draws import draw, stages
 from tests.packing.meaning import slots

@@ -5,12 +5,12 @@ from functools import partial
 
 import pytest
 
-from planner.packing.formulation.build import build_master
+from planner.packing.build import build_master
 from planner.packing.layouts import cutting_stocks
 from planner.packing.local_search import place_unlike
-from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.node_packing.cutting import fullest_first_fit, nodes_in
 from planner.packing.problem import Shape
-from planner.packing.solvers.solver import solve_integer
+from planner.packing.solver import solve_integer
 
 
 def always() -> bool:
@@ -65,7 +65,8 @@ def test_a_few_unlike_units_take_fewer_nodes_than_first_fit_finds(build, solve, 
 
 def placed(master, values, go_on=always, *, more_nodes=True):
     """The values of a plan, and the shapes on each node that units share, by pool."""
-    shapes, stocks = cutting_stocks(master, always)
+    stocks = cutting_stocks(master, always)
+    shapes = {pool: stock.shapes for pool, stock in stocks.items()}
     found = place_unlike(master, stocks, tuple(values), go_on, more_nodes=more_nodes)
     if found is None:
         return None

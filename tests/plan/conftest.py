@@ -16,7 +16,7 @@ import pytest
 
 from planner.inputs.settled import Inputs
 from planner.packing.solution import Layout, PriceTag, Solution, Status
-from planner.packing.statement.translate import Translation, translate
+from planner.packing.translation import Translation, translate
 from planner.planning.assemble import SolvedPortfolio, assemble
 from planner.planning.plan import Plan
 from planner.sizing import (
@@ -170,13 +170,12 @@ def part(translation: Translation, job: str, unit: int, gpu: str, units: int = 1
     return demand, choice, units
 
 
-def solution_of(translation: Translation, layouts, bought, rented) -> Solution:
+def solution_of(translation: Translation, layouts, acquired) -> Solution:
     """Cost and tag given layouts, of first choices; the bound is one dollar below the cost."""
     problem = translation.problem
     cost = problem.fixed_cost_cents + sum(
         count * (supply.unit_cost_cents[quarter] or 0)
-        for counts in (bought, rented)
-        for supply, row in zip(problem.supplies, counts, strict=True)
+        for supply, row in zip(problem.supplies, acquired, strict=True)
         for quarter, count in enumerate(row)
     )
     tags = tuple(
@@ -189,8 +188,7 @@ def solution_of(translation: Translation, layouts, bought, rented) -> Solution:
         status=Status.PROVED,
         cost_cents=cost,
         bound_cents=bound,
-        bought=bought,
-        rented=rented,
+        acquired=acquired,
         assigned=tuple((one.count, *(0 for _ in one.choices[1:])) for one in problem.demands),
         layouts=layouts,
         tags=tags,
@@ -214,9 +212,8 @@ def case() -> Case:
         ((Layout(chats, 1), big), (small,)),
         ((Layout((*chats, on("tune", 1)), 1), big), (small,)),
     )
-    bought = ((0, 1, 0), (0, 1, 0), (0, 0, 0))
-    rented = ((0, 0, 0), (0, 0, 0), (0, 1, 1))
-    return Case(four_jobs(), JOBS, translation, solution_of(translation, layouts, bought, rented))
+    acquired = ((0, 1, 0), (0, 1, 0), (0, 1, 1))
+    return Case(four_jobs(), JOBS, translation, solution_of(translation, layouts, acquired))
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from math import ceil
 import pytest
 
 import planner
+from planner.packing import nowhere
 from planner.packing.constraints import traffic
-from planner.packing.statement import nowhere
 from planner.planning.assemble import Request
 from planner.sizing.sizers import Sizers
 from planner.whatif.shortfall import units_short

@@ -7,7 +7,7 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.inputs.settled import Inputs
 from planner.packing import crosscheck
-from planner.packing.solvers.solver import solve_with_cbc
+from planner.packing.solver import solve_with_cbc
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan, PriorityUse, Shortage, ShortJob

@@ -197,11 +197,8 @@ def test_jobs_whose_numbers_share_a_colour_differ_by_a_stripe(plan):
     others = [changed(plan.jobs[0], name=f"idle {n}") for n in range(11)]
     many = changed(plan, jobs=(plan.jobs[0], *others, *plan.jobs[1:]))
     text = render(justification_document(many), "Colours")
-    band = re.search(
-        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8 of 8 GPUs [^<]*</title></rect></a>'
-        r"(<line[^>]*>)",
-        text,
-    )
+    told = rf"<title>{name}: 8 of 8 GPUs [^<]*</title>"
+    band = re.search(rf'<rect[^>]*class="k1"[^>]*>{told}</rect></a>(<line[^>]*>)', text)
     assert band
     assert 'class="stripe"' in band[1]
     assert 'class="stripe"' not in render(justification_document(plan), "Few")

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from planner.cli.app import planner
-from planner.packing.solvers.solver import solver_version
+from planner.packing.solver import solver_version
 
 FOLDER = "$(EXAMPLE)"
 SOLVED = ("plan", "alternatives", "sensitivity")

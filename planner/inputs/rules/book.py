@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property, partial
@@ -26,7 +26,6 @@ from planner.inputs.rules.rule import (
     RuleCondition,
     RuleId,
     by_result,
-    needs,
     value_text,
 )
 from planner.inputs.text import described, did_you_mean, nearest
@@ -147,7 +146,7 @@ def _together(givers: _Givers) -> Iterator[Mistake]:
             message = f"sets {name}, which {policies[0].id} sets as well"
             yield Mistake(policies[1].id, ("sets",), message, "replace that rule by its id")
     graph = {
-        name: {need for rule in rules for need in needs(rule) if need in givers}
+        name: {need for rule in rules for need in rule.asks if need in givers}
         for name, rules in sorted(givers.items())
     }
     try:
@@ -212,32 +211,28 @@ class RuleBook(Frozen):
     def asked(self) -> frozenset[str]:
         """Names that any rule asks for, or tells in its message."""
         told = (PLACEHOLDER.findall(rule.message or "") for rule in self.rules.values())
-        return frozenset(chain(*map(needs, self.rules.values()), *told))
+        return frozenset(chain(*(rule.asks for rule in self.rules.values()), *told))
 
     @cached_property
-    def _users(self) -> dict[str, set[str]]:
-        """Results that each name is asked for by."""
-        found: dict[str, set[str]] = {}
+    def _asking(self) -> dict[str, list[Rule]]:
+        """Rules with a result by the names that they ask for."""
+        found: dict[str, list[Rule]] = {}
         for rule in self.rules.values():
-            if rule.gives is not None:
-                for name in needs(rule):
-                    found.setdefault(name, set()).add(rule.gives)
+            for name in rule.asks if rule.gives else ():
+                found.setdefault(name, []).append(rule)
         return found
 
-    def depending_on(self, facts: frozenset[str]) -> frozenset[str]:
-        """Names of results that these facts change in any situation; found once."""
-        return reached(facts, self._users)
-
-
-def reached(facts: frozenset[str], users: Mapping[str, Set[str]]) -> frozenset[str]:
-    """These facts and all results that use them; `users` are results by what they ask for."""
-    found = set(facts)
-    waiting = list(found)
-    while waiting:
-        fresh = users.get(waiting.pop(), frozenset()) - found
-        found |= fresh
-        waiting += fresh
-    return frozenset(found)
+    def depending_on(
+        self, facts: frozenset[str], speaks: Callable[[Rule], object] = bool
+    ) -> frozenset[str]:
+        """These facts and all results that they change, by rules of which `speaks` is true."""
+        found, waiting = set(facts), list(facts)
+        while waiting:
+            for rule in self._asking.get(waiting.pop(), ()):
+                if rule.gives and rule.gives not in found and speaks(rule):
+                    found.add(rule.gives)
+                    waiting.append(rule.gives)
+        return frozenset(found)
 
 
 _RULE = re.compile(r"rules\.('[^']*'|[\w-]+)")

@@ -113,8 +113,7 @@ class Expression:
         names = _scan(text)
         checker = _Checker(text.strip())
         tree, self.is_condition = checker.checked(_parse(text.strip()))
-        whole = ast.fix_missing_locations(ast.Expression(tree))
-        self._code = compile(whole, "<formula>", "eval")
+        self._code = compile(ast.Expression(tree), "<formula>", "eval")
         self._globals = _GLOBALS | checker.figures
         self.names = tuple(
             dict.fromkeys(n for n in names if n not in _WORDS and n not in _FUNCTIONS)
@@ -252,7 +251,8 @@ class _Checker:
                     raise ExpressionError(f"uses {name}, which is the name of no figure")
             case ast.BinOp(op=ast.Div()):
                 sides = [self._number(node.left), self._number(node.right)]
-                found = ast.Call(ast.Name(_QUOTIENT, ast.Load()), sides, [])
+                quotient = ast.copy_location(ast.Name(_QUOTIENT, ast.Load()), node)
+                found = ast.copy_location(ast.Call(quotient, sides, []), node)
             case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod()):
                 node.left, node.right = self._number(node.left), self._number(node.right)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
@@ -305,9 +305,9 @@ class _Checker:
             raise ExpressionError(f"holds {written}, which is beyond any figure of this trade")
         value = exact(figure)
         if isinstance(value, int):
-            return ast.Constant(value)
+            return ast.copy_location(ast.Constant(value), node)
         self.figures[written] = value
-        return ast.Name(written, ast.Load())
+        return ast.copy_location(ast.Name(written, ast.Load()), node)
 
     def _check_call(self, node: ast.Call) -> None:
         name = node.func.id if isinstance(node.func, ast.Name) else ""

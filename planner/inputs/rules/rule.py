@@ -261,6 +261,11 @@ class Rule(Frozen):
         return tuple(source.text for source in self.sources)
 
     @cached_property
+    def asks(self) -> frozenset[str]:
+        """Every name that it asks for: its conditions and its inputs."""
+        return frozenset((*self.applies, *self.inputs))
+
+    @cached_property
     def gives(self) -> str | None:
         """Name of the result or setting that it gives."""
         return self.result.name if self.result else self.sets
@@ -302,11 +307,6 @@ def _shape_faults(rule: Rule) -> Iterable[str]:
             yield f"declares {', '.join(sorted(unused))} in `inputs`, which no formula uses"
     if rule.kind != "policy" and (rule.sets or rule.unit):
         yield "only a policy takes `sets` and `unit`"
-
-
-def needs(rule: Rule) -> set[str]:
-    """Every name that a rule asks for: its conditions and its inputs."""
-    return {*rule.applies, *rule.inputs}
 
 
 def given_values(given: Mapping[str, bool | Decimal | str]) -> dict[str, Value]:

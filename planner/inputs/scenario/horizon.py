@@ -60,9 +60,6 @@ def quarters(value: object) -> object:
     items = value if isinstance(value, tuple | list) else (value,)
     found: set[Quarter] = set()
     for item in items:
-        if isinstance(item, Quarter):
-            found.add(item)
-            continue
         if not isinstance(item, str):
             raise no_quarter(item)
         ends = _IN_A_SPAN.findall(item)

@@ -30,6 +30,7 @@ from planner.inputs.base import (
     Share,
     SomeDifferent,
     Switch,
+    exactly_one,
 )
 from planner.inputs.scenario.horizon import CountByQuarter, Quarters, Run, in_force
 from planner.inputs.scenario.load import Disaggregated, Latency, Load, Speculative
@@ -118,10 +119,14 @@ class _OneModel(Frozen):
     family: Family | None = None
     """With `parameters_b`: the family whose shape it has."""
 
+    _given_once = exactly_one(
+        "model",
+        "parameters_b",
+        told="give either `model` (an id of the catalog) or `parameters_b`",
+    )
+
     @model_validator(mode="after")
-    def _given_once(self) -> Self:
-        if (self.model is None) == (self.parameters_b is None):
-            raise ValueError("give either `model` (an id of the catalog) or `parameters_b`")
+    def _shape_known_once(self) -> Self:
         if self.model is not None and self.family is not None:
             message = f"`family` goes with `parameters_b`; the shape of {self.model!r} is known"
             raise ValueError(message)
@@ -400,11 +405,7 @@ class Fixed(Frozen):
     )
     """Host memory."""
 
-    @model_validator(mode="after")
-    def _some_need(self) -> Fixed:
-        if (self.gpus is None) == (self.gpu_memory_gb is None):
-            raise ValueError("give either `gpus` or `gpu_memory_gb`")
-        return self
+    _some_need = exactly_one("gpus", "gpu_memory_gb", told="give either `gpus` or `gpu_memory_gb`")
 
 
 class Job(Frozen):
@@ -463,11 +464,9 @@ class Job(Frozen):
     note: str | None = None
     """For readers; nothing is computed from it."""
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Job:
-        if sum(part is not None for part in (self.tune, self.serve, self.fixed)) != 1:
-            raise ValueError("a job has exactly one of `tune:`, `serve:` and `fixed:`")
-        return self
+    _one_kind = exactly_one(
+        "tune", "serve", "fixed", told="a job has exactly one of `tune:`, `serve:` and `fixed:`"
+    )
 
     @model_validator(mode="after")
     def _tokens_that_an_api_counts(self) -> Job:

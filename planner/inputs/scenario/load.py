@@ -17,6 +17,7 @@ from planner.inputs.base import (
     PositiveCount,
     PositiveNumber,
     Share,
+    exactly_one,
     whole,
 )
 from planner.inputs.scenario.horizon import ByQuarter, Horizon, in_force
@@ -245,26 +246,25 @@ class Speculative(Frozen):
     """Weights of the draft as loaded (EAGLE, Medusa, MTP); 0 where it is looked up in the prompt
     (n-gram)."""
 
+    _one_acceptance = exactly_one(
+        "acceptance",
+        "tokens_per_step",
+        told="give either `acceptance` or `tokens_per_step`, as a trial with your own prompts logs "
+        "it: nothing else says what a draft is worth",
+    )
+    _one_draft = exactly_one(
+        "draft_model",
+        "draft_gb",
+        told="give either `draft_model` or `draft_gb`: what proposes tokens takes memory and time "
+        "(`draft_gb: 0` for n-gram)",
+    )
+
     @model_validator(mode="after")
-    def _one_acceptance(self) -> Speculative:
-        if (self.acceptance is None) == (self.tokens_per_step is None):
-            raise ValueError(
-                "give either `acceptance` or `tokens_per_step`, as a trial with your own prompts "
-                "logs it: nothing else says what a draft is worth"
-            )
+    def _no_more_than_a_step_gives(self) -> Speculative:
         most = self.draft_tokens + 1
         if self.tokens_per_step is not None and self.tokens_per_step > most:
             raise ValueError(
                 f"a step gives at most the {self.draft_tokens:,} tokens that are proposed and one "
                 f"of the model's own: {most:,}, not {self.tokens_per_step:f}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _one_draft(self) -> Speculative:
-        if (self.draft_model is None) == (self.draft_gb is None):
-            raise ValueError(
-                "give either `draft_model` or `draft_gb`: what proposes tokens takes memory and "
-                "time (`draft_gb: 0` for n-gram)"
             )
         return self

@@ -22,6 +22,7 @@ from planner.inputs.base import (
     OneOrMoreNames,
     PositiveCount,
     PositiveNumber,
+    exactly_one,
     whole,
 )
 from planner.inputs.scenario.horizon import ByQuarter, CountByQuarter, Quarters
@@ -75,13 +76,15 @@ class Sale(Frozen):
     quote: Name | None = None
     """Offer of the buyer; a price without one counts as illustrative."""
 
+    _one_price = exactly_one(
+        "price_usd",
+        "paid_usd",
+        told="a sale needs either `price_usd`, what a node brings, or `paid_usd` with `bought`, "
+        "what it cost new and when it entered service",
+    )
+
     @model_validator(mode="after")
-    def _one_price(self) -> Sale:
-        if (self.price_usd is None) == (self.paid_usd is None):
-            raise ValueError(
-                "a sale needs either `price_usd`, what a node brings, or `paid_usd` with `bought`, "
-                "what it cost new and when it entered service"
-            )
+    def _known_age(self) -> Sale:
         if (self.paid_usd is None) != (self.bought is None):
             raise ValueError("`paid_usd` and `bought` go together: the price new, and since when")
         return self

@@ -25,6 +25,7 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
     SomeDifferent,
+    exactly_one,
 )
 from planner.inputs.scenario.horizon import ByQuarter, Horizon, QuarterKey, in_force, quarter_key
 from planner.inputs.scenario.job import Job
@@ -217,10 +218,10 @@ class Running(Frozen):
     pinned: bool = False
     """Whether they must stay there."""
 
+    _one_place = exactly_one("node", "pool", told="give either `node` or `pool`")
+
     @model_validator(mode="after")
-    def _one_place(self) -> Running:
-        if (self.node is None) == (self.pool is None):
-            raise ValueError("give either `node` or `pool`")
+    def _one_unit_on_several(self) -> Running:
         if len(self.nodes) > 1 and self.count > 1:
             raise ValueError("several nodes are those of one unit; write an entry for each unit")
         return self

@@ -19,14 +19,6 @@ _BOUNDS = {
     "le": "maximum",
     "lt": "exclusiveMaximum",
 }
-_EXACTLY_ONE = {
-    "Job": ("tune", "serve", "fixed"),
-    "Tune": ("model", "parameters_b"),
-    "Serve": ("model", "parameters_b"),
-    "Fixed": ("gpus", "gpu_memory_gb"),
-    "Speculative": ("acceptance", "tokens_per_step"),
-}
-"""Keys of which the models want exactly one, which pydantic cannot tell its schema."""
 
 
 class _AsWritten(GenerateJsonSchema):
@@ -44,7 +36,10 @@ class _AsWritten(GenerateJsonSchema):
         for key, field in described.get("properties", {}).items():
             if key in meanings:
                 field["description"] = meanings[key]
-        return described
+        ones = [
+            {"oneOf": [{"required": [key]} for key in keys]} for keys in base.alternatives(model)
+        ]
+        return described | (ones[0] if len(ones) == 1 else {"allOf": ones} if ones else {})
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:  # noqa: ARG002
         """Give a number; numbers in quotes are refused."""
@@ -86,8 +81,6 @@ def scenario_schema() -> dict[str, Any]:
     schema: dict[str, Any] = _tidied(raw)
     whole = {"required": schema.pop("required")}
     schema["anyOf"] = [{"required": ["extends"]}, whole]
-    for name, keys in _EXACTLY_ONE.items():
-        schema["$defs"][name]["oneOf"] = [{"required": [key]} for key in keys]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 

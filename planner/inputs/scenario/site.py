@@ -6,7 +6,7 @@ from collections.abc import Collection
 from math import ceil
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, Tag
 
 from planner.inputs.base import (
     ONE_OR_BY_KEY,
@@ -19,6 +19,7 @@ from planner.inputs.base import (
     PositiveCount,
     PositiveNumber,
     SomeDifferent,
+    exactly_one,
 )
 from planner.inputs.scenario.horizon import ByQuarter, in_force
 from planner.inputs.scenario.quarter import Quarter
@@ -117,11 +118,9 @@ class SpareGroup(Frozen):
     """Racks that may fail at once, such as those on one power feed: as many empty nodes stand in
     for any that runs a job as that many times the fullest rack holds of the group."""
 
-    @model_validator(mode="after")
-    def _one_of_both(self) -> SpareGroup:
-        if (self.nodes is None) == (self.racks is None):
-            raise ValueError("give `nodes` or `racks`, what may fail at once")
-        return self
+    _one_of_both = exactly_one(
+        "nodes", "racks", told="give `nodes` or `racks`, what may fail at once"
+    )
 
 
 class Site(Frozen):

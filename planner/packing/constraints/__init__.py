@@ -16,7 +16,6 @@ from planner.packing.constraints import (
     offers,
     quotas,
     racks,
-    releases,
     site_limits,
     spares,
     traffic,
@@ -24,7 +23,7 @@ from planner.packing.constraints import (
 from planner.packing.constraints.base import Condition
 from planner.packing.master import MasterProgram
 from planner.packing.node_packing.list_schedule import Placed
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 
 class Kind(Protocol):
@@ -44,12 +43,11 @@ class Kind(Protocol):
         """Return what is asked, one by one, in the user's words."""
 
 
-_ON_NODES: tuple[Kind, ...] = (offers, releases, racks, site_limits, budgets)
+_ON_NODES: tuple[Kind, ...] = (offers, racks, site_limits, budgets)
 """The kinds that restrict only which nodes are acquired."""
 _KINDS: tuple[Kind, ...] = (
     traffic,
     offers,
-    releases,
     spares,
     moves,
     growth,

@@ -13,7 +13,7 @@ from math import gcd
 from planner.packing.constraints.base import LIMITED_OFFERS, Condition, rising, widening
 from planner.packing.master import MasterProgram
 from planner.packing.problem import SpendLimit
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = LIMITED_OFFERS
 _LARGE = 1000
@@ -66,10 +66,11 @@ def conditions(translation: Translation) -> Iterator[Condition]:
             figure,
             stated,
             limit.told,
-            widening("budgets", "name", limit.name, _wider),
+            widening(
+                "budgets",
+                "name",
+                limit.name,
+                lambda one, more: replace(one, at_most_cents=one.at_most_cents + more),
+            ),
             reason=f"{limit.name}: {figure}, owned nodes take {owned}" if limit.fixed_cents else "",
         )
-
-
-def _wider(limit: SpendLimit, more: int) -> SpendLimit:
-    return replace(limit, at_most_cents=limit.at_most_cents + more)

@@ -12,7 +12,7 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.base import OWNED_NODES, Condition, widening
 from planner.packing.master import MasterProgram, Terms
 from planner.packing.problem import Pool, Problem, Reserve
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = OWNED_NODES
 
@@ -42,7 +42,9 @@ def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tup
         if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
             for index, pieces in master.pieces_in(number, position, quarter):
                 yield index, choice.shape.whole_gpus * pieces * choice.shape.run.hours
-    for number, pool in _of_type(master.problem, reserve.gpu_type):
+    for number, pool in enumerate(master.problem.pools):
+        if pool.gpu_type != reserve.gpu_type:
+            continue
         if pool.hire:  # its nodes come for their runs, and leave nothing free
             for usage in master.usages.get((number, quarter), ()):
                 for index, factor in usage.terms:
@@ -52,16 +54,11 @@ def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tup
                 yield index, RUN_HOURS
 
 
-def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
-    for number, pool in enumerate(problem.pools):
-        if pool.gpu_type == gpu_type:
-            yield number, pool
-
-
 def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
     """Return the nodes in service, without pools that borrow nodes or have them by the hour."""
-    every = _of_type(problem, gpu_type)
-    return ((n, pool) for n, pool in every if pool.lender is None and not pool.hire)
+    for number, pool in enumerate(problem.pools):
+        if pool.gpu_type == gpu_type and pool.lender is None and not pool.hire:
+            yield number, pool
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
@@ -87,7 +84,7 @@ def free_to_hold(
                 for index, gpu_hours in _held(master, reserve, quarter)
             )
             there = sum(
-                pool.node.gpus * round(master.serving(number, quarter, values))
+                pool.node.gpus * round(master.stand(number, quarter, values, on=True))
                 for number, pool in _in_service(master.problem, gpu_type)
             )
             return (1 - reserve.free) * there - Fraction(held, RUN_HOURS)

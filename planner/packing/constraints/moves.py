@@ -8,7 +8,7 @@ the pool can run, and no more stay on the pool than units of that shape run ther
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -16,7 +16,7 @@ from itertools import zip_longest
 from planner.packing.constraints.base import Condition
 from planner.packing.master import MasterProgram, Terms
 from planner.packing.problem import NOWHERE, Demand, Problem, Shape
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = "units that run today"
 
@@ -142,32 +142,6 @@ def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, .
     for number, moved in left.items():
         found[master.moved[number]] = float(moved)
     return tuple(found)
-
-
-def moved_units(master: MasterProgram, values: Sequence[float]) -> tuple[int, ...]:
-    """Return, for each demand, the units that leave their pool; empty if nothing runs today."""
-    if not master.moved:
-        return ()
-    return tuple(
-        round(values[master.moved[number]]) if number in master.moved else 0
-        for number in range(len(master.problem.demands))
-    )
-
-
-def moves_held(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
-    """Return the moves of a solution that cost something, to be limited to their number."""
-    demands = master.problem.demands
-    return {
-        index: float(round(values[index]))
-        for number, index in master.moved.items()
-        if demands[number].move_cents
-    }
-
-
-def stay_rewards(master: MasterProgram, costs: Mapping[int, float]) -> dict[int, float]:
-    """Return costs by variable with which a unit that stays outweighs all priced choices."""
-    worth = 1.0 + max(costs.values(), default=0.0)
-    return dict.fromkeys(master.stays.values(), -worth)
 
 
 def kept_by_pool(

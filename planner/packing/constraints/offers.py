@@ -1,9 +1,12 @@
-"""Offers: how many nodes they give, when, and at which price for how many."""
+"""Offers: how many nodes they give, when, and at which price for how many.
+
+Of owned nodes that are let go, none is switched off that was sold before, and none twice.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -12,6 +15,7 @@ from planner.inputs.base import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.text import count_of
 from planner.packing.constraints.base import (
     LIMITED_OFFERS,
+    OWNED_NODES,
     Condition,
     resupplying,
     rising,
@@ -19,8 +23,8 @@ from planner.packing.constraints.base import (
 from planner.packing.constraints.spares import most_spare
 from planner.packing.master import MasterProgram
 from planner.packing.problem import PriceTier, Problem, Supply
-from planner.packing.statement.spans import said, spans, when
-from planner.packing.statement.translate import Translation
+from planner.packing.supply import said, spans, when
+from planner.packing.translation import Translation
 
 BILL = LIMITED_OFFERS
 
@@ -35,44 +39,37 @@ def offers_of(problem: Problem) -> list[list[int]]:
 
 
 def add_rows(master: MasterProgram) -> None:
-    """State the rows `maximum`, `deliveries` and `lot`."""
+    """State the rows `maximum`, `deliveries`, `lot` and, of nodes that are let go, `let-go`."""
     for supplies in offers_of(master.problem):
-        _maximum(master, supplies)
-        _deliveries(master, supplies)
-        if master.problem.supplies[supplies[0]].lot is not None:
-            for quarter in range(master.problem.quarters):
-                _one_lot(master, supplies, quarter)
+        for name, gone, most in _limited(master, supplies):
+            master.program.row(name, dict.fromkeys(gone, 1.0), "<=", most)
+        for quarter in range(master.problem.quarters):
+            _one_lot(master, supplies, quarter)
+    master.program.owner = OWNED_NODES
+    for name, gone, most in _let_go(master):
+        master.program.row(name, dict.fromkeys(gone, 1.0), "<=", most)
 
 
-def _maximum(master: MasterProgram, supplies: Sequence[int]) -> None:
-    """Limit an offer: purchases over the horizon, rents and reservations in any one quarter.
+def _limited(
+    master: MasterProgram, supplies: Sequence[int]
+) -> Iterator[tuple[str, list[int], int]]:
+    """Rows of what an offer gives: a name, variables, and the most that they come to together.
 
-    The same holds for released nodes: sales over the horizon, and switching off in any one
-    quarter.
+    It ends: over the horizon to buy, in any one quarter to rent or reserve; so do nodes that may be
+    let go, over the horizon to sell, in any one quarter to switch off. And so many nodes arrive in
+    one quarter.
     """
     supply = master.problem.supplies[supplies[0]]
-    if supply.maximum is None or master.problem.pools[supply.pool].hire:
-        return
-    for window in _windows(master.problem, supply):
-        group = [
-            master.acquire[number, quarter]
-            for number in supplies
-            for quarter in window
-            if (number, quarter) in master.acquire
-        ]
-        if group:
-            name = f"maximum[{supplies[0]}]"
-            terms = dict.fromkeys(group, 1.0)
-            master.program.row(name, terms, "<=", supply.maximum)
-
-
-def _deliveries(master: MasterProgram, supplies: Sequence[int]) -> None:
-    """Limit the nodes that arrive in one quarter."""
-    for quarter, most in enumerate(master.problem.supplies[supplies[0]].deliveries or ()):
-        keys = [(number, quarter) for number in supplies]
-        terms = {master.acquire[key]: 1.0 for key in keys if key in master.acquire}
-        if terms:
-            master.program.row(f"deliveries[{supplies[0]},{quarter}]", terms, "<=", most)
+    limits: list[tuple[str, Iterable[int], int]] = []
+    if supply.maximum is not None and not master.problem.pools[supply.pool].hire:
+        for window in _windows(master.problem, supply):
+            limits.append((f"maximum[{supplies[0]}]", window, supply.maximum))
+    for quarter, most in enumerate(supply.deliveries or ()):
+        limits.append((f"deliveries[{supplies[0]},{quarter}]", [quarter], most))
+    for name, quarters, most in limits:
+        keys = [(number, quarter) for number in supplies for quarter in quarters]
+        if group := [master.acquire[key] for key in keys if key in master.acquire]:
+            yield name, group, most
 
 
 def _windows(problem: Problem, supply: Supply) -> list[range]:
@@ -85,45 +82,38 @@ def _one_lot(master: MasterProgram, supplies: Sequence[int], quarter: int) -> No
     """State one price for all nodes of an order: rows `lot-fewest`, `lot-most` and `one-lot`."""
     program = master.program
     used: dict[int, float] = {}
-    for lot, alike in _by_lot(master.problem, supplies):
-        keys = [(number, quarter) for number in alike]
-        nodes = {master.acquire[key]: 1.0 for key in keys if key in master.acquire}
-        if not nodes:
-            continue
-        place = f"[{alike[0]},{quarter}]"
+    for lot, group in _by_lot(master, supplies, quarter):
+        nodes = dict.fromkeys(group, 1.0)
+        place = f"[{supplies[0]},{quarter}]"
         level = program.variable(f"lot{place}", upper=1, integer=True)
         used[level] = 1.0
-        most = _most(master.problem, alike[0])
+        most = _most(master.problem, lot, supplies[0])
         program.row(f"lot-fewest{place}", {**nodes, level: -lot.fewest}, ">=", 0.0)
         program.row(f"lot-most{place}", {**nodes, level: -most}, "<=", 0.0)
     if len(used) > 1:
         program.row(f"one-lot[{supplies[0]},{quarter}]", used, "<=", 1.0)
 
 
-def _by_lot(problem: Problem, supplies: Sequence[int]) -> Iterator[tuple[PriceTier, list[int]]]:
-    """Return an offer's supplies by price level, those at all sites together."""
+def _by_lot(
+    master: MasterProgram, supplies: Sequence[int], quarter: int
+) -> Iterator[tuple[PriceTier, list[int]]]:
+    """What counts the nodes of an order by price level, those at all sites together."""
     levels: dict[PriceTier, list[int]] = defaultdict(list)
     for number in supplies:
-        lot = problem.supplies[number].lot
-        if lot is not None:
-            levels[lot].append(number)
+        lot = master.problem.supplies[number].lot
+        if lot is not None and (number, quarter) in master.acquire:
+            levels[lot].append(master.acquire[number, quarter])
     yield from levels.items()
 
 
-def _most(problem: Problem, number: int) -> int:
-    """Return the most nodes of an order: by the level, the offer, or what could be of use."""
-    supply = problem.supplies[number]
-    lot = supply.lot
-    assert lot is not None
-    limits = [limit for limit in (lot.most, supply.maximum) if limit is not None]
-    return min(limits) if limits else max(lot.fewest, _useful(problem))
+def _most(problem: Problem, lot: PriceTier, number: int) -> int:
+    """Nodes of an order: what the level allows, the offer gives, or could ever be of use.
 
-
-def _useful(problem: Problem) -> int:
-    """Return the number of nodes beyond which none is of use.
-
-    One for each GPU asked for or kept free for growth, and the spare ones.
+    That is one for each GPU asked for or kept free for growth, and the spare ones.
     """
+    limits = [one for one in (lot.most, problem.supplies[number].maximum) if one is not None]
+    if limits:
+        return min(limits)
     asked = sum(
         demand.count
         * max((choice.copies * choice.shape.gpus for choice in demand.choices), default=0)
@@ -132,49 +122,48 @@ def _useful(problem: Problem) -> int:
     free = max((reserve.free for reserve in problem.reserves), default=0)
     spare = sum(pool.spare for pool in problem.pools)
     spare += sum(most_spare(problem, group) for group in problem.spare_groups)
-    return ceil(asked / (1 - free)) + spare
+    return max(lot.fewest, ceil(asked / (1 - free)) + spare)
+
+
+def _let_go(master: MasterProgram) -> Iterator[tuple[str, list[int], int]]:
+    """Rows of owned nodes, by fleet entry and quarter: none is let go twice.
+
+    Where nodes may be sold alone, or switched off alone, their maximum says as much.
+    """
+    supplies = master.problem.supplies
+    alike: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for number, supply in enumerate(supplies):
+        if supply.releases:
+            alike[supply.name, supply.pool].append(number)
+    for group in alike.values():
+        off = [supplies[number] for number in group if supplies[number].kind != "sell"]
+        for quarter in range(master.problem.quarters) if len(group) > 1 else ():
+            gone = [
+                master.acquire[number, entry]
+                for number in group
+                for entry in supplies[number].entries(quarter)
+                if (number, entry) in master.acquire
+            ]
+            if gone:
+                yield f"let-go[{off[0].name}]", gone, max(one.maximum or 0 for one in off)
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Return whether acquired nodes keep maxima, deliveries and price levels, in whole numbers."""
-    taken = {key: round(values[index]) for key, index in master.acquire.items()}
+    """Whether nodes keep to maxima, deliveries and price levels, and none is let go twice."""
+    offers = offers_of(master.problem)
+    limits = [*_let_go(master), *(one for offer in offers for one in _limited(master, offer))]
     return all(
-        _within_maximum(master.problem, supplies, taken)
-        and _delivered(master.problem, supplies, taken)
-        and _in_lots(master.problem, supplies, taken)
-        for supplies in offers_of(master.problem)
-    )
+        sum(round(values[index]) for index in group) <= most for _, group, most in limits
+    ) and all(_in_lots(master, offer, values) for offer in offers)
 
 
-def _within_maximum(
-    problem: Problem, supplies: Sequence[int], taken: Mapping[tuple[int, int], int]
-) -> bool:
-    supply = problem.supplies[supplies[0]]
-    if supply.maximum is None or problem.pools[supply.pool].hire:
-        return True
-    return all(
-        sum(taken.get((number, quarter), 0) for number in supplies for quarter in window)
-        <= supply.maximum
-        for window in _windows(problem, supply)
-    )
-
-
-def _delivered(
-    problem: Problem, supplies: Sequence[int], taken: Mapping[tuple[int, int], int]
-) -> bool:
-    return all(
-        sum(taken.get((number, quarter), 0) for number in supplies) <= most
-        for quarter, most in enumerate(problem.supplies[supplies[0]].deliveries or ())
-    )
-
-
-def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, int], int]) -> bool:
+def _in_lots(master: MasterProgram, supplies: Sequence[int], values: Sequence[float]) -> bool:
     """Return whether every order has one price, the one for its size."""
-    for quarter in range(problem.quarters):
+    for quarter in range(master.problem.quarters):
         orders = [
             (lot, nodes)
-            for lot, alike in _by_lot(problem, supplies)
-            if (nodes := sum(taken.get((number, quarter), 0) for number in alike))
+            for lot, group in _by_lot(master, supplies, quarter)
+            if (nodes := sum(round(values[index]) for index in group))
         ]
         fits = all(lot.fewest <= nodes <= (lot.most or nodes) for lot, nodes in orders)
         if len(orders) > 1 or not fits:

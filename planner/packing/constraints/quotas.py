@@ -26,7 +26,7 @@ from planner.packing.master import MasterProgram, Terms
 from planner.packing.node_packing.dual_feasible import times_of
 from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.problem import ALL_TRAFFIC, WHOLE, Choice, Demand, Problem, Quota, RunWindow
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = "quotas of the teams"
 
@@ -54,7 +54,9 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
         load[index] += float(held * choice.shape.run.hours / RUN_HOURS)
     at_most = float(most)
     if not any(choice.shape.is_run for _, choice, _ in taken):
-        divisor = _common_divisor([quota.taken_by_piece(choice) * n for _, choice, n in taken])
+        amounts = [quota.taken_by_piece(choice) * pieces for _, choice, pieces in taken]
+        below = lcm(*(amount.denominator for amount in amounts))
+        divisor = Fraction(gcd(*(int(amount * below) for amount in amounts)), below)
         at_most = float(floor(most / divisor) * divisor)
     yield master.program.row(f"quota[{quota.name}]", load, "<=", at_most)
     runs = [one for one in taken if one[1].shape.is_run]
@@ -72,12 +74,6 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
             if not choice.shape.is_run:
                 beside[index] += float(quota.taken_by_piece(choice) * pieces)
         yield master.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
-
-
-def _common_divisor(amounts: Sequence[Fraction]) -> Fraction:
-    """Return the largest number of which each of these is a multiple."""
-    below = lcm(*(amount.denominator for amount in amounts))
-    return Fraction(gcd(*(int(amount * below) for amount in amounts)), below)
 
 
 def _gpus_of_runs(

@@ -18,9 +18,8 @@ from planner.packing.constraints.spares import fewest_empty, most_in_rack
 from planner.packing.master import MasterProgram, Terms
 from planner.packing.problem import Problem, RackSpace, SharedSpares
 from planner.packing.solution import Racked
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, solve_integer
+from planner.packing.translation import Translation
 
 BILL = SITES
 _TIME_S = 10.0
@@ -32,10 +31,6 @@ _Sizes = tuple[_Size, ...]
 """Of each kind of node, the largest first."""
 _Group = Collection[int]
 """Pools of whose nodes a rack may hold so many."""
-
-
-def _name(space: RackSpace) -> str:
-    return f"the number of racks at {space.site}"
 
 
 def add_rows(master: MasterProgram) -> None:
@@ -93,7 +88,7 @@ def _racks(master: MasterProgram, space: RackSpace, quarter: int) -> None:
         f"racks[{space.site},{quarter}]", dict.fromkeys(used.values(), 1.0), "<=", space.count
     )
     if not groups:  # others of its rows go by the number of racks as well
-        master.relaxable(_name(space), row, space.count, 1.0)
+        master.relaxable(f"the number of racks at {space.site}", row, space.count, 1.0)
 
 
 def _fullest(
@@ -151,13 +146,8 @@ def _racked(
         for group in _groups(master.problem, space).values()
         if (least := fewest_empty(master, values, group, quarter)) is not None
     ]
-    return racked(space, _standing(master, space, quarter, values), most)
-
-
-def _standing(
-    master: MasterProgram, space: RackSpace, quarter: int, values: Sequence[float]
-) -> Mapping[int, int]:
-    return {pool: round(master.stand(pool, quarter, values)) for pool, _, _ in space.nodes}
+    standing = {pool: round(master.stand(pool, quarter, values)) for pool, _, _ in space.nodes}
+    return racked(space, standing, most)
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
@@ -165,16 +155,14 @@ def conditions(translation: Translation) -> Iterator[Condition]:
     for space in translation.problem.racks:
         fed = "" if space.power_w is None else f" and {amount_text(space.power_w, 'W')}"
         yield rising(
-            _name(space),
+            f"the number of racks at {space.site}",
             f"{space.count}, of {space.units} U{fed} each",
             space.count,
             "{:,}".format,
-            widening("racks", "site", space.site, _wider),
+            widening(
+                "racks", "site", space.site, lambda one, more: replace(one, count=one.count + more)
+            ),
         )
-
-
-def _wider(space: RackSpace, more: int) -> RackSpace:
-    return replace(space, count=space.count + more)
 
 
 def _kinds(space: RackSpace, groups: Sequence[_Group] = ()) -> dict[_Size, tuple[int, ...]]:

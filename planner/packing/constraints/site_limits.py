@@ -15,8 +15,7 @@ from planner.packing.constraints.base import (
     widening,
 )
 from planner.packing.master import MasterProgram, Terms
-from planner.packing.problem import Limit
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = SITES
 
@@ -32,18 +31,11 @@ def add_rows(master: MasterProgram) -> None:
             owned = 0
             for pool, amount in limit.terms:
                 owned += amount * master.problem.pools[pool].owned_in(quarter)
-                for index, factor in _nodes(master, limit, pool, quarter).items():
+                for index, factor in master.standing(pool, quarter, on=limit.drawn).items():
                     load[index] += amount * factor * scale
             right = (most - owned) * scale
             row = master.program.row(f"limit[{limit.name},{quarter}]", load, "<=", right)
             master.relaxable(limit.name, row, right, scale)
-
-
-def _nodes(master: MasterProgram, limit: Limit, pool: int, quarter: int) -> Terms:
-    """Return the nodes that count: for a draw, without those that are switched off."""
-    if limit.drawn:
-        return master.in_service[pool, quarter]
-    return master.standing(pool, quarter)
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
@@ -52,12 +44,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
         most is None
         or most
         >= sum(
-            amount
-            * round(
-                master.serving(pool, quarter, values)
-                if limit.drawn
-                else master.stand(pool, quarter, values)
-            )
+            amount * round(master.stand(pool, quarter, values, on=limit.drawn))
             for pool, amount in limit.terms
         )
         for limit in master.problem.limits

@@ -18,7 +18,7 @@ from planner.packing.constraints.moves import homes, main_pools
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.problem import WHOLE, Choice, Demand, Pool, Problem, RackSpace, SharedSpares
 from planner.packing.solution import Racked
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = OWNED_NODES
 
@@ -206,18 +206,14 @@ def stand_ins(problem: Problem, demand: Demand, choice: Choice) -> Iterator[tupl
             nodes = mine.nodes_taken(choice.shape) if mine.gpu_type == choice.gpu_type else None
             if nodes in (0, 1) and choice.shape.part == WHOLE:
                 for other in group.pools:
-                    ways = _ways_on(problem.pools[other], demand, choice)
+                    # As it is on the same GPU type, in any way on another.
+                    there = problem.pools[other].gpu_type
+                    ways = [one for one in demand.choices if one.gpu_type == there]
+                    ways = [choice] if there == mine.gpu_type else ways
                     if any(
                         _taken_in(demand, choice, way, mine, problem.pools[other]) for way in ways
                     ):
                         yield pool, other
-
-
-def _ways_on(pool: Pool, demand: Demand, choice: Choice) -> list[Choice]:
-    """Yield how a unit could go on in a pool: in the same way on the same GPU type."""
-    if pool.gpu_type == choice.gpu_type:
-        return [choice]
-    return [one for one in demand.choices if one.gpu_type == pool.gpu_type]
 
 
 def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Pool) -> bool:
@@ -293,7 +289,7 @@ def _empty(master: MasterProgram, values: Sequence[float], pool: int, quarter: i
     """Return the nodes that no unit may use."""
     usable = master.usable.get((pool, quarter))
     used = 0.0 if usable is None else values[usable]
-    return round(master.serving(pool, quarter, values) - used)
+    return round(master.stand(pool, quarter, values, on=True) - used)
 
 
 def kept_for_groups(

@@ -14,9 +14,8 @@ from typing import Final
 from planner.packing.constraints.base import Condition
 from planner.packing.master import MasterProgram
 from planner.packing.problem import ALL_TRAFFIC, Problem
-from planner.packing.solvers.linear import solve_linear
-from planner.packing.solvers.program import Program
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, solve_linear
+from planner.packing.translation import Translation
 
 BILL = "traffic that GPU types share"
 

@@ -1,29 +1,283 @@
-"""Node packing for one kind of node: lays units out on so many nodes, or refutes it.
+"""Node packing for one kind of node: lays units out on so many nodes, or proves they do not fit.
 
-Column generation over node patterns, priced by a knapsack. Its duals, divided by the worth of
-the best pattern, are a dual feasible function: a linear cut that every real packing obeys, and
-that goes back into the master program.
+First-fit fills one node and repeats the pattern while units last: the work grows with the variety
+of shapes, not with the number of units. Where no two units are alike there is nothing to repeat,
+and it wastes several per cent. Minimum bin slack begins each node with the largest unit left; a
+bounded depth-first search adds the set that leaves the least room, weighed by how scarce each
+resource is over all nodes.
+
+Column generation goes over node patterns, which a knapsack prices. Its duals, divided by the worth
+of the best pattern, are a dual feasible function: a linear cut that every real packing obeys, which
+goes back into the master program.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapreplace
 from math import ceil, floor
 
-from planner.packing.node_packing.greedy import (
-    Packed,
-    Pattern,
-    fill,
-    fullest_first_fit,
-    least_slack,
-    nodes_in,
-)
 from planner.packing.problem import Shape
-from planner.packing.solvers.linear import LinearMaster
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
+from planner.packing.solver import LinearMaster, Program, solve_integer
+
+_Key = tuple[float, ...]
+Pattern = tuple[tuple[int, int], ...]
+"""What one node holds: (index of the shape, units)."""
+
+
+def first_fit(
+    node: Shape, shapes: Sequence[Shape], counts: Sequence[int], order: Sequence[int]
+) -> list[tuple[Pattern, int]]:
+    """Return patterns with their multiplicity, filling nodes in the given order of shapes."""
+    left, order = list(counts), [index for index in order if counts[index]]
+    packed: list[tuple[Pattern, int]] = []
+    while order:
+        pattern = fill(node, shapes, [left], order)
+        times = min([left[index] // units for index, units in pattern])
+        for index, units in pattern:
+            left[index] -= units * times
+        packed.append((pattern, times))
+        order = [index for index in order if left[index]]
+    return packed
+
+
+def fill(
+    node: Shape, shapes: Sequence[Shape], passes: Sequence[Sequence[int]], order: Sequence[int]
+) -> Pattern:
+    """Fill one node in the given order; each pass says how many units of a shape it may hold."""
+    gpus, cpus, memory_mb = node.gpus, node.cpus, node.memory_mb
+    held: dict[int, int] = {}
+    for allowed in passes:
+        for index in order:
+            shape = shapes[index]
+            units = min(allowed[index] - held.get(index, 0), gpus // shape.gpus)
+            if units <= 0 or shape.cpus > cpus or shape.memory_mb > memory_mb:
+                continue
+            if shape.cpus:
+                units = min(units, cpus // shape.cpus)
+            if shape.memory_mb:
+                units = min(units, memory_mb // shape.memory_mb)
+            gpus -= units * shape.gpus
+            cpus -= units * shape.cpus
+            memory_mb -= units * shape.memory_mb
+            held[index] = held.get(index, 0) + units
+            if not gpus:
+                return tuple(sorted(held.items()))
+    return tuple(sorted(held.items()))
+
+
+def orders(node: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
+    """Return orders of the shapes: by GPUs, by the tightest resource, by all together."""
+    return [
+        sorted(range(len(shapes)), key=lambda index: (*key(shapes[index], node), index))
+        for key in _ORDERS
+    ]
+
+
+def fullest_first_fit(
+    node: Shape, shapes: Sequence[Shape], counts: Sequence[int]
+) -> list[tuple[Pattern, int]]:
+    """Return the best first-fit of several orders."""
+    best: list[tuple[Pattern, int]] | None = None
+    for order in orders(node, shapes):
+        packed = first_fit(node, shapes, counts, order)
+        if best is None or nodes_in(packed) < nodes_in(best):
+            best = packed
+    return best or []
+
+
+def evenly(
+    node: Shape, shapes: Sequence[Shape], packed: Sequence[tuple[Pattern, int]], nodes: int
+) -> list[tuple[Pattern, int]] | None:
+    """Spread the same pieces over all nodes, each where most GPUs are free.
+
+    None if one does not fit.
+
+    Runs that come beside them may need the same resource on every node.
+    """
+    counts: Counter[int] = Counter()
+    for pattern, times in packed:
+        for index, units in pattern:
+            counts[index] += units * times
+    free = [(-node.gpus, -node.cpus, -node.memory_mb, number) for number in range(nodes)]
+    held: list[Counter[int]] = [Counter() for _ in range(nodes)]
+    for index in orders(node, shapes)[0]:
+        shape = shapes[index]
+        for _ in range(counts[index]):
+            gpus, cpus, memory_mb, number = free[0] if free else (0, 0, 0, 0)
+            left = gpus + shape.gpus, cpus + shape.cpus, memory_mb + shape.memory_mb
+            if max(left) > 0:
+                return None
+            heapreplace(free, (*left, number))
+            held[number][index] += 1
+    alike = Counter(tuple(sorted(one.items())) for one in held if one)
+    return list(alike.items())
+
+
+def nodes_in(packed: Sequence[tuple[Pattern, int]]) -> int:
+    """Return the nodes that the patterns take."""
+    return sum(times for _, times in packed)
+
+
+_ORDERS: tuple[Callable[[Shape, Shape], _Key], ...] = (
+    lambda shape, _: (-shape.gpus, -shape.memory_mb, -shape.cpus),
+    lambda shape, node: (-max(shares(shape, node)), -shape.gpus),
+    lambda shape, node: (-sum(shares(shape, node)), -shape.gpus),
+)
+
+
+def shares(shape: Shape, node: Shape) -> tuple[float, float, float]:
+    """Return the shares of a node's GPUs, cores and memory that a piece takes."""
+    return (
+        shape.gpus / node.gpus,
+        shape.cpus / max(node.cpus, 1),
+        shape.memory_mb / max(node.memory_mb, 1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Node patterns with their multiplicity; together they hold exactly the units asked for.
+
+    Runs are not among them: they have a schedule.
+    """
+
+    patterns: tuple[tuple[Pattern, int], ...]
+    bundles: tuple[tuple[Shape, ...], ...] = ()
+    """GPUs with the pieces that take parts of them; patterns index them as -1, -2 and so on."""
+
+    def opened(self) -> int:
+        """The number of GPUs that are used in parts."""
+        return sum(
+            units * times
+            for pattern, times in self.patterns
+            for index, units in pattern
+            if index < 0
+        )
+
+
+_STEPS_PER_NODE = 1_500
+_GOOD_ENOUGH = 0.002
+"""The share of a node's scarce room that may stay free before the search takes the next node."""
+_SCARCITY = 24
+"""The power by which a resource's load counts: nearly only the scarcest resources matter."""
+
+
+def least_slack(
+    node: Shape, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
+) -> tuple[list[tuple[Pattern, int]], list[int]]:
+    """Return a packing on at most `nodes` nodes, and the units by shape that found no room."""
+    weights = _weights(node, shapes, counts, nodes)
+    worth = [
+        weights[0] * shape.gpus + weights[1] * shape.cpus + weights[2] * shape.memory_mb
+        for shape in shapes
+    ]
+    left = list(counts)
+    order = sorted(range(len(shapes)), key=lambda index: (-worth[index], index))
+    packed: list[tuple[Pattern, int]] = []
+    for _ in range(nodes):
+        order = [index for index in order if left[index]]
+        if not order:
+            break
+        held = _Node(node, shapes, worth, weights, left, order).fill()
+        for index in held:
+            left[index] -= 1
+        packed.append((tuple((index, held.count(index)) for index in sorted(set(held))), 1))
+    return packed, left
+
+
+def _weights(
+    node: Shape, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
+) -> tuple[float, float, float]:
+    """Return the worth of one GPU, one core and one MB; a whole node is worth 1."""
+    loads = [0.0, 0.0, 0.0]
+    sizes = (max(node.gpus, 1), max(node.cpus, 1), max(node.memory_mb, 1))
+    for shape, count in zip(shapes, counts, strict=True):
+        for position, size in enumerate((shape.gpus, shape.cpus, shape.memory_mb)):
+            loads[position] += count * size / sizes[position] / max(nodes, 1)
+    scarce = [load**_SCARCITY for load in loads]
+    total = sum(scarce) or 1.0
+    gpus, cpus, memory_mb = (
+        share / total / size for share, size in zip(scarce, sizes, strict=True)
+    )
+    return gpus, cpus, memory_mb
+
+
+class _Node:
+    """The search for the fullest node that holds the first unit of the order."""
+
+    def __init__(
+        self,
+        node: Shape,
+        shapes: Sequence[Shape],
+        worth: Sequence[float],
+        weights: tuple[float, float, float],
+        left: Sequence[int],
+        order: Sequence[int],
+    ) -> None:
+        self._shapes, self._worth, self._weights = shapes, worth, weights
+        self._order = order
+        self._left = list(left)
+        self._node = node
+        self._path: list[int] = []
+        self._best: tuple[int, ...] = ()
+        self._value = -1.0
+        self._steps = 0
+
+    def fill(self) -> tuple[int, ...]:
+        """Return the indices of the shapes on the node, one for each unit."""
+        first = self._order[0]
+        shape = self._shapes[first]
+        self._path.append(first)
+        self._left[first] -= 1
+        self._descend(
+            0,
+            self._node.gpus - shape.gpus,
+            self._node.cpus - shape.cpus,
+            self._node.memory_mb - shape.memory_mb,
+            self._worth[first],
+        )
+        return self._best
+
+    def _descend(self, start: int, gpus: int, cpus: int, memory_mb: int, value: float) -> bool:
+        """Search on; return True once the search may stop."""
+        if value > self._value:
+            self._value, self._best = value, tuple(self._path)
+        room = self._weights[0] * gpus + self._weights[1] * cpus + self._weights[2] * memory_mb
+        if room <= _GOOD_ENOUGH:
+            return True
+        if value + room <= self._value or not gpus:
+            return False
+        for position in range(start, len(self._order)):
+            index = self._order[position]
+            shape = self._shapes[index]
+            if (
+                not self._left[index]
+                or shape.gpus > gpus
+                or shape.cpus > cpus
+                or shape.memory_mb > memory_mb
+            ):
+                continue
+            self._steps += 1
+            if self._steps > _STEPS_PER_NODE:
+                return True
+            self._path.append(index)
+            self._left[index] -= 1
+            done = self._descend(
+                position,
+                gpus - shape.gpus,
+                cpus - shape.cpus,
+                memory_mb - shape.memory_mb,
+                value + self._worth[index],
+            )
+            self._left[index] += 1
+            self._path.pop()
+            if done:
+                return True
+        return False
+
 
 _TIME_S, _NODES, _GAP = 2.0, 400, 3e-3
 
@@ -225,7 +479,16 @@ class CuttingStock:
         """
         return Cut(
             tuple(
-                max((prices[n] for n in prices if _fits_inside(priced[n], shape)), default=0.0)
+                max(
+                    (
+                        prices[n]
+                        for n in prices
+                        if priced[n].gpus <= shape.gpus
+                        and priced[n].cpus <= shape.cpus
+                        and priced[n].memory_mb <= shape.memory_mb
+                    ),
+                    default=0.0,
+                )
                 * _SAFETY
                 for shape in self.shapes
             ),
@@ -276,7 +539,10 @@ class CuttingStock:
         """Return real patterns for a column, so many while units last; reduce `left`."""
         fixed: list[tuple[Pattern, int]] = []
         while wanted > 0:
-            pattern = self._realize(column, left)
+            first = [0] * len(left)  # the column's own pieces, then whatever else fits
+            for index, units in column:
+                first[index] = min(left[index], units)
+            pattern = fill(self._node, self.shapes, (first, left), self._by_size)
             if not pattern:
                 break
             times = min([wanted, *(left[index] // units for index, units in pattern)])
@@ -286,23 +552,9 @@ class CuttingStock:
             wanted -= times
         return fixed
 
-    def _realize(self, column: Pattern, left: Sequence[int]) -> Pattern:
-        """Fill a column with the units that are left, then with whatever else fits."""
-        first = [0] * len(left)
-        for index, units in column:
-            first[index] = min(left[index], units)
-        return fill(self._node, self.shapes, (first, left), self._by_size)
-
 
 def _value(pattern: Pattern, prices: Mapping[int, float]) -> float:
     return sum(prices.get(index, 0.0) * units for index, units in pattern)
-
-
-def _fits_inside(inner: Shape, outer: Shape) -> bool:
-    """Return whether a piece fits wherever another one does."""
-    return (
-        inner.gpus <= outer.gpus and inner.cpus <= outer.cpus and inner.memory_mb <= outer.memory_mb
-    )
 
 
 def classified(

@@ -114,7 +114,11 @@ class Room:
 
     def _idle(self, first: int, shape: Shape, start: int) -> int:
         """Return the GPU-hours before an hour for which nobody takes these GPUs."""
-        return sum(start - _end_before(one, start) for one in self._lanes(first, shape))
+        ends = (
+            lane[at - 1][1] if (at := bisect(lane, (start, start))) else 0
+            for lane in self._lanes(first, shape)
+        )
+        return sum(start - end for end in ends)
 
     def allows(self, shape: Shape, start: int) -> bool:
         """Return whether window, cores and memory allow a run in these hours."""
@@ -165,12 +169,6 @@ class Room:
             lane[at - joins_last : at + joins_next] = [(since, until)]
         for use, amount in zip(self.host, (shape.cpus, shape.memory_mb), strict=False):
             use.take(amount, start, end)
-
-
-def _end_before(lane: Sequence[_Interval], hour: int) -> int:
-    """Return the hour since which a GPU is idle at this one; 0 if nobody took it before."""
-    at = bisect(lane, (hour, hour))
-    return lane[at - 1][1] if at else 0
 
 
 @dataclass(slots=True)
@@ -396,10 +394,11 @@ ORDERS: tuple[Callable[[Waiting], tuple[object, ...]], ...] = (
     lambda one: (one.shape.run.latest, -one.shape.gpus, -one.shape.run.hours, one.shape),
     lambda one: (-one.shape.gpus, -one.shape.run.hours, one.shape.run.latest, one.shape),
     lambda one: (-one.shape.gpus * one.shape.run.hours, one.shape.run.latest, one.shape),
-    lambda one: (_leeway(one), -one.shape.gpus, -one.shape.run.hours, one.shape),
+    lambda one: (
+        one.shape.run.latest - one.shape.run.earliest,
+        -one.shape.gpus,
+        -one.shape.run.hours,
+        one.shape,
+    ),
 )
 """Orders: wide runs first, those that must start soon, the longest, those with the least leeway."""
-
-
-def _leeway(one: Waiting) -> int:
-    return one.shape.run.latest - one.shape.run.earliest

@@ -15,12 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import mul
 
-from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.greedy import Packed, Pattern, fullest_first_fit, nodes_in
-from planner.packing.node_packing.greedy import shares as shares_of
+from planner.packing.node_packing.cutting import (
+    CuttingStock,
+    Packed,
+    fullest_first_fit,
+    nodes_in,
+)
+from planner.packing.node_packing.cutting import shares as shares_of
 from planner.packing.problem import WHOLE, Part, Pool, Shape
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
+from planner.packing.solver import Program, solve_integer
 
 OPENED = Shape(1, 0, 0)
 """An opened GPU as it is laid out on a node; its pieces bring cores and memory of their own."""
@@ -48,13 +51,13 @@ def fillings(pool: Pool, profiles: Sequence[Part]) -> tuple[Fill, ...]:
     }
     fills = sorted(held - {()})
     return tuple(
-        fill for fill in fills if not any(fill != other and _covers(other, fill) for other in fills)
+        fill
+        for fill in fills
+        if not any(
+            fill != other and all(count <= dict(other).get(part, 0) for part, count in fill)
+            for other in fills
+        )
     )
-
-
-def _covers(fill: Fill, wanted: Fill) -> bool:
-    holds = dict(fill)
-    return all(count <= holds.get(part, 0) for part, count in wanted)
 
 
 @lru_cache(maxsize=1024)
@@ -150,13 +153,17 @@ def lay_out_bundles(
         return None
     bundles = sorted(Counter(held for held in _alike(fills, pieces) if held).items())
     gpus = [_size(held) for held, _ in bundles]
-    if not all(_fits(pool.node, gpu) for gpu in gpus):
+    if any(gpu.cpus > pool.node.cpus or gpu.memory_mb > pool.node.memory_mb for gpu in gpus):
         return None
     stock = CuttingStock(pool.node, (*shapes, *gpus), go_on)
     packed = stock.pack([*asked, *(times for _, times in bundles)], nodes)
     if not isinstance(packed, Packed):
         return None
-    patterns = tuple((_indexed(pattern, len(shapes)), times) for pattern, times in packed.patterns)
+    last = len(shapes)  # shapes as they are; bundles, which came after all shapes, from -1 down
+    patterns = tuple(
+        (tuple((at if at < last else last - 1 - at, number) for at, number in pattern), times)
+        for pattern, times in packed.patterns
+    )
     return Packed(patterns, tuple(held for held, _ in bundles))
 
 
@@ -276,15 +283,6 @@ def _node_filled(
         cpus -= number * shape.cpus
         memory_mb -= number * shape.memory_mb
     return wholes, [tuple(sorted(held)) for held in opened]
-
-
-def _fits(node: Shape, size: Shape) -> bool:
-    return size.cpus <= node.cpus and size.memory_mb <= node.memory_mb
-
-
-def _indexed(pattern: Pattern, shapes: int) -> Pattern:
-    """Index bundles, which come after all shapes, from -1 down."""
-    return tuple((index if index < shapes else shapes - 1 - index, n) for index, n in pattern)
 
 
 def _size(held: Held) -> Shape:

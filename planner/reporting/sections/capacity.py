@@ -339,7 +339,8 @@ def sites_section(
     told += f"{off * any(node.off for node in plan.nodes)}, power by nameplate (U: rack units)"
     if full:
         yield by_site(taken, f"{told}; before: by owned nodes")
-        yield by_site(_DRAWN, "Nodes in service, their mean draw, heat by nameplate, network ports")
+        apart_told = "Nodes in service, their mean draw, heat by nameplate, and network ports"
+        yield by_site(_DRAWN, apart_told)
     else:
         yield by_site([title for title in taken if not title.endswith(" before")], told)
     if lacking := {name for site in sites for name in traced.capacity.without_nameplate(site)}:

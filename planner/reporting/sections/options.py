@@ -39,7 +39,7 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.variants import acquired_short, traced_chance
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.alternatives import AlternativePlan, Alternatives
+from planner.whatif.alternatives import AlternativePlan, Alternatives, Best
 from planner.whatif.results import PlanSummary, summary_of
 
 _TRACE = "how-options"
@@ -146,28 +146,39 @@ def short_text(figures: PlanSummary) -> str:
     return "; ".join(f"{how}: {', '.join(names)}" for how, names in parts if names)
 
 
+def _told_of(
+    found: Alternatives, others: Sequence[AlternativePlan], named: str
+) -> Iterator[Bullets]:
+    """A line for each alternative, and one for all that acquire what the plan does for as much."""
+    ties = [one for one in others if one.figures and same_nodes(one.figures, found.cheapest)]
+    lines = [_said(one, found, named) for one in others if one not in ties]
+    if ties:
+        told = [f"{one.name} ({_best(one.best)})" if one.best else one.name for one in ties]
+        lines.append(f"These acquire the same as {named} for as much: {listed(told)}.")
+    yield Bullets(tuple(lines))
+
+
 def _said(one: AlternativePlan, found: Alternatives, named: str) -> str:
     """What an alternative is best in, what is proved of it, who gives way; or why it is none."""
-    figures, best = one.figures, one.best
+    figures = one.figures
     if figures is None:
         return f"{one.name}: left out, {one.left_out}."
     if figures.cost_cents is None:
         return f"{one.name}: {one.objective}. {figures.result.capitalize()}: {figures.reason}."
-    told = f"{one.name}: {one.objective}"
-    if best is not None:
-        more = {"% free": "more", "W": "less"}.get(best.unit, "fewer")
-        value, bound = _valued(best.value, best.unit), _valued(best.bound, best.unit)
-        than = "" if value == bound else f" than {bound}"
-        told += f": {value}, and no plan within the tolerance has {more}{than}"
-    if same_nodes(figures, found.cheapest):
-        told += f"; it acquires the same as {named} for as much"
-    elif are_equal(figures, found.cheapest):
+    told = f"{one.name}: {one.objective}{f': {_best(one.best)}' if one.best else ''}"
+    if are_equal(figures, found.cheapest):
         acquired = acquired_short(figures.acquired)
         told += f"; it costs the same as {named} to the cent, and acquires {acquired}"
     short = short_text(figures)
     if one.units_short is not None and len(figures.short) > _MOST_NAMED:
         short = f"That is {count_of(len(figures.short), 'job')}"
     return f"{told}{short and f'. {short[0].upper()}{short[1:]}'}."
+
+
+def _best(best: Best) -> str:
+    """`3 node types, proved`, or how much better a plan within the tolerance might be."""
+    value, bound = _valued(best.value, best.unit), _valued(best.bound, best.unit)
+    return f"{value}, {'proved' if value == bound else f'at best {bound}'}"
 
 
 def _valued(value: float, unit: str) -> str:
@@ -372,7 +383,7 @@ def alternatives_document(found: Alternatives) -> Document:
         _options_table(options, "list"),
         _where(),
         Heading("What each is"),
-        Bullets(tuple(_said(one, found, _CHEAPEST) for one in found.others)),
+        *_told_of(found, found.others, _CHEAPEST),
         *_units_short(found, range(len(found.quarters)), found.quarters),
     )
 
@@ -435,7 +446,7 @@ def options_section(traced: TracedPlan) -> Iterator[Block]:
     yield _options_table(options, "report")
     if found is not None:
         others = [one for one in found.others if one.name not in traced.beside.plans]
-        yield Bullets(tuple(_said(one, found, named) for one in others))
+        yield from _told_of(found, others, named)
         yield _where()
     known = {*traced.beside.plans, *(one.name for one in (found.others if found else ()))}
     ask = Blank(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from planner.inputs.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
-from planner.planning.plan import Note, Plan, SettingUse
+from planner.planning.plan import Note, Plan, RuleUse, SettingUse
 from planner.reporting.document import (
     Blank,
     Block,
@@ -294,12 +295,8 @@ def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Bl
         f"{code('planner rules show ID')} tells each with formula, sources and examples."
     )
     if shown:
-        rests_on: dict[str, list[str]] = defaultdict(list)
-        for rule in shown:
-            for source in rule.sources:
-                rests_on[source].append(rule.id)
         yield table(
-            rests_on.items(),
+            _by_page(shown),
             ("Source", "text", lambda row: row[0]),
             ("Rules that rest on it", "text", lambda row: ", ".join(row[1])),
         )
@@ -307,6 +304,21 @@ def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Bl
     if errata:
         yield Paragraph("Errata of the sources that concern this plan:")
         yield Bullets(errata)
+
+
+def _by_page(rules: Iterable[RuleUse]) -> Iterator[tuple[str, list[str]]]:
+    """Each page once, with the rules that rest on it, and where on it each was read."""
+    pages: dict[str, list[tuple[str, list[str]]]] = defaultdict(list)
+    for rule in rules:
+        for source in rule.sources:
+            title, opens, address = source.rpartition(" (http")
+            pages[f"{opens}{address}"].append((rule.id, title.split(", ")))
+    for page, cited in pages.items():
+        beside = zip(*(parts for _, parts in cited), strict=False)
+        shared = [part for part, *_ in takewhile(lambda at: len({*at}) == 1, beside)]
+        places = [(rule, ", ".join(parts[len(shared) :])) for rule, parts in cited]
+        told = [f"{rule} ({place})" if place else rule for rule, place in places]
+        yield f"{', '.join(shared)}{page}", told
 
 
 def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:

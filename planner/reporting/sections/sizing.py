@@ -97,9 +97,15 @@ def evidence_section(plan: Plan) -> Iterator[Block]:
             for told in by_way[way].evidence:
                 found[told.figure, told.rests].append((told, gpus, job.name))
     if found:
+        rows = sorted(found.items(), key=lambda row: _order(row[1][0][0]))
+        first = {figure: rests for (figure, rests), _ in reversed(rows)}
+
+        def named(row: tuple[tuple[str, str], object]) -> str:
+            return _FIGURES[row[0][0]] if first[row[0][0]] == row[0][1] else ""
+
         yield table(
-            sorted(found.items(), key=lambda row: _order(row[1][0][0])),
-            ("Figure", "text", lambda row: _FIGURES[row[0][0]]),
+            rows,
+            ("Figure", "text", named),
             ("Rests on", "text", lambda row: _RESTS[row[0][1]]),
             ("Jobs", "number", lambda row: str(len({name for _, _, name in row[1]}))),
             ("GPUs", "number", lambda row: f"{sum(gpus for _, gpus, _ in row[1]):,}"),

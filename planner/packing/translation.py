@@ -32,13 +32,15 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
-from planner.packing.statement.spans import only, said, spans
-from planner.packing.statement.supply import (
+from planner.packing.supply import (
     growth_reserves,
+    only,
     rack_spaces,
     releases_of,
+    said,
     shared_spares,
     site_limits,
+    spans,
     spare_nodes,
     spend_limits,
     supplies_of,

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from planner.errors import LimitError
-from planner.packing.solvers.program import Program, Sense, Variable
-from planner.packing.solvers.solver import (
+from planner.packing.solver import (
     Answer,
     Outcome,
+    Program,
+    Sense,
+    Variable,
     cbc_version,
     solve_integer,
     solve_with_cbc,
@@ -60,19 +62,14 @@ def examine() -> tuple[Examined, ...]:
         (solver_version(), True, lambda program: solve_integer(program, time_limit_s=_LIMIT_S)),
         (cbc_version(), False, lambda program: solve_with_cbc(program, time_limit_s=_LIMIT_S)),
     )
-    return tuple(
-        _examined(case, name, decides, solve)
-        for name, decides, solve in solvers
-        for case in cases()
-    )
-
-
-def _examined(
-    case: Case, solver: str, decides: bool, solve: Callable[[Program], Answer]
-) -> Examined:
-    said = [_said(case, solve, program) for program in case.programs]
-    wrong = [words for right, words in said if not right]
-    return Examined(case, solver, decides, len(wrong), wrong[0] if wrong else said[0][1])
+    found = []
+    for solver, decides, solve in solvers:
+        for case in cases():
+            said = [_said(case, solve, program) for program in case.programs]
+            wrong = [words for right, words in said if not right]
+            words = wrong[0] if wrong else said[0][1]
+            found.append(Examined(case, solver, decides, len(wrong), words))
+    return tuple(found)
 
 
 def _said(case: Case, solve: Callable[[Program], Answer], program: Program) -> tuple[bool, str]:

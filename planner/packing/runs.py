@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
 from planner.packing.master import MasterProgram, PoolInQuarter, Usage
-from planner.packing.node_packing.greedy import Packed
+from planner.packing.node_packing.cutting import CuttingStock, Packed
 from planner.packing.node_packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.node_packing.list_schedule import (
     Cap,
@@ -43,7 +43,7 @@ def schedule_runs(
     master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
-    shapes: Mapping[int, tuple[Shape, ...]],
+    stocks: Mapping[int, CuttingStock],
 ) -> tuple[Scheduled, list[PoolInQuarter]]:
     """Schedule all runs of a plan; return also the pools, by quarter, whose runs found no room.
 
@@ -59,7 +59,7 @@ def schedule_runs(
         every = list(_waiting(master, values, quarter))
         if not every:
             continue
-        rooms = [room for _, room in rooms_of(master, values, packings, shapes, quarter)]
+        rooms = [room for _, room in rooms_of(master, values, packings, stocks, quarter)]
         caps = list(_caps(master, values, quarter))
         placed, left = scheduled(
             rooms,
@@ -95,7 +95,7 @@ def on_fewest_gpus(
     master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
-    shapes: Mapping[int, tuple[Shape, ...]],
+    stocks: Mapping[int, CuttingStock],
     schedule: Schedule,
 ) -> Schedule:
     """Let the runs of each quarter follow each other on as few GPUs as their windows allow.
@@ -109,24 +109,24 @@ def on_fewest_gpus(
         by_the_hour = [one for one in placed if one.pool in hourly]
         before = [one for one in placed if one.pool not in hourly]
         after = one_after_the_other(
-            [room for _, room in rooms_of(master, values, packings, shapes, quarter)],
+            [room for _, room in rooms_of(master, values, packings, stocks, quarter)],
             [asked[one.pool, one.shape] for one in before],
             _with(_caps(master, values, quarter), by_the_hour),
         )
-        if after is not None and _gpus_held(after) < _gpus_held(before):
+        held = [
+            len(
+                {
+                    (node, gpu)
+                    for one in runs
+                    for node, first in one.places
+                    for gpu in range(first, first + one.shape.gpus)
+                }
+            )
+            for runs in (after or (), before)
+        ]
+        if after is not None and held[0] < held[1]:
             changed[quarter] = (*after, *by_the_hour)
     return changed
-
-
-def _gpus_held(placed: Iterable[Placed]) -> int:
-    return len(
-        {
-            (node, gpu)
-            for one in placed
-            for node, first in one.places
-            for gpu in range(first, first + one.shape.gpus)
-        }
-    )
 
 
 def _hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:
@@ -171,7 +171,7 @@ def rooms_of(
     master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
-    shapes: Mapping[int, tuple[Shape, ...]],
+    stocks: Mapping[int, CuttingStock],
     quarter: int,
 ) -> Iterator[tuple[int, Room]]:
     """Yield the nodes that runs may use, pool after pool.
@@ -199,7 +199,7 @@ def rooms_of(
         for number, (pattern, times) in enumerate(packed.patterns):
             taken = [0, 0, 0]
             for index, units in pattern:
-                held = packed.bundles[-1 - index] if index < 0 else (shapes[key[0]][index],)
+                held = packed.bundles[-1 - index] if index < 0 else (stocks[key[0]].shapes[index],)
                 taken[0] += units if index < 0 else units * held[0].gpus
                 taken[1] += units * sum(one.cpus for one in held)
                 taken[2] += units * sum(one.memory_mb for one in held)

@@ -1,7 +1,8 @@
-"""The seam to the solvers of integer programs: PuLP, and through it HiGHS and CBC.
+"""Programs as plain numbers, and the seam to the solvers: HiGHS, and CBC through PuLP.
 
-PuLP 3 says "Optimal" for an answer that was merely stopped by its limit, so the status, the bound
-and the values are read from HiGHS itself, and nothing is believed that HiGHS does not call proved.
+Linear programs go to HiGHS as arrays. PuLP 3 says "Optimal" for an answer that was merely stopped
+by its limit, so the status, the bound and the values of integer programs are read from HiGHS
+itself, and nothing is believed that HiGHS does not call proved.
 """
 
 from __future__ import annotations
@@ -9,18 +10,217 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
 import highspy
+import numpy as np
 import pulp
 
 from planner.errors import LimitError
 from planner.packing import work
-from planner.packing.solvers.linear import highs_lp, is_infeasible
-from planner.packing.solvers.program import Program
+
+Sense = Literal["<=", ">=", "=="]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One column: bounds (no upper bound: None), cost and integrality."""
+
+    name: str
+    lower: float
+    upper: float | None
+    cost: float
+    integer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRow:
+    """One constraint: `sum(coefficient × variable) sense right`."""
+
+    name: str
+    terms: tuple[tuple[int, float], ...]
+    sense: Sense
+    right: float
+    exact: bool = False
+    """Whether a miss by one part in 10^8 matters, as by a cent in a budget."""
+    tightens: bool = False
+    """Whether it only tightens the relaxation: without it, the same plans remain."""
+    owner: str = ""
+    """The kind of constraint that states it; empty: what units take of nodes."""
+
+
+@dataclass(slots=True)
+class Program:
+    """Minimize the cost of the variables subject to the rows."""
+
+    variables: list[Variable] = field(default_factory=list)
+    rows: list[ProgramRow] = field(default_factory=list)
+    owner: str = ""
+    """The owner of the rows that are added."""
+
+    def variable(
+        self,
+        name: str,
+        *,
+        cost: float = 0.0,
+        upper: float | None = None,
+        integer: bool = False,
+    ) -> int:
+        """Add a column that starts at 0 and return its index."""
+        self.variables.append(Variable(name, 0.0, upper, cost, integer))
+        return len(self.variables) - 1
+
+    def row(
+        self,
+        name: str,
+        terms: dict[int, float],
+        sense: Sense,
+        right: float,
+        *,
+        exact: bool = False,
+        tightens: bool = False,
+    ) -> int:
+        """Add a constraint and return its index; zero coefficients are left out."""
+        kept = tuple((index, value) for index, value in sorted(terms.items()) if value)
+        self.rows.append(ProgramRow(name, kept, sense, right, exact, tightens, self.owner))
+        return len(self.rows) - 1
+
+    def fixed(self, values: dict[int, float]) -> Program:
+        """Return a copy with some variables held at a value."""
+        variables = list(self.variables)
+        for index, value in values.items():
+            variables[index] = replace(variables[index], lower=value, upper=value)
+        return Program(variables, self.rows)
+
+    def priced(self, costs: dict[int, float]) -> Program:
+        """Return a copy with another objective; variables that are not named cost nothing."""
+        variables = [
+            replace(variable, cost=costs.get(index, 0.0))
+            for index, variable in enumerate(self.variables)
+        ]
+        return Program(variables, self.rows)
+
+
+_LP_S, _LP_CELL_S = 1e-3, 5e-6
+"""Seconds that a linear program takes on a usual machine: for itself, and for each of its cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duals:
+    """An optimal linear program: row prices and reduced costs."""
+
+    objective: float
+    values: tuple[float, ...]
+    rows: tuple[float, ...]
+    reduced_costs: tuple[float, ...]
+
+
+def highs_lp(
+    columns: Sequence[tuple[float, float | None, float | None]],
+    sides: Sequence[tuple[float | None, float | None]],
+    cells: Sequence[Sequence[tuple[int, float]]],
+) -> highspy.HighsLp:
+    """Build a HiGHS program.
+
+    Columns are (cost, lower, upper), and rows (lower, upper) with their cells; None: no bound.
+    """
+    infinity = highspy.kHighsInf
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(columns), len(cells)
+    lp.col_cost_ = np.array([cost for cost, _, _ in columns])
+    lp.col_lower_ = np.array([-infinity if low is None else low for _, low, _ in columns])
+    lp.col_upper_ = np.array([infinity if high is None else high for _, _, high in columns])
+    lp.row_lower_ = np.array([-infinity if low is None else low for low, _ in sides])
+    lp.row_upper_ = np.array([infinity if high is None else high for _, high in sides])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.cumsum([0] + [len(row) for row in cells])
+    lp.a_matrix_.index_ = np.array([index for row in cells for index, _ in row])
+    lp.a_matrix_.value_ = np.array([value for row in cells for _, value in row])
+    return lp
+
+
+def is_infeasible(model: highspy.Highs) -> bool:
+    """Return whether no values keep all rows.
+
+    HiGHS looks at no row if there is no column.
+    """
+    statuses = highspy.HighsModelStatus
+    status = model.getModelStatus()
+    if status == statuses.kModelEmpty:
+        lp = model.getLp()
+        return any(low > 0 or up < 0 for low, up in zip(lp.row_lower_, lp.row_upper_, strict=True))
+    return status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible)
+
+
+def solve_linear(program: Program) -> Duals | None:
+    """Solve the linear relaxation, with its prices; None if infeasible.
+
+    Raises LimitError if HiGHS fails.
+    """
+    model = highspy.Highs()
+    model.silent()
+    model.setOptionValue("threads", 1)
+    sides = [
+        (None if row.sense == "<=" else row.right, None if row.sense == ">=" else row.right)
+        for row in program.rows
+    ]
+    columns = [(one.cost, one.lower, one.upper) for one in program.variables]
+    model.passModel(highs_lp(columns, sides, [row.terms for row in program.rows]))
+    model.run()
+    work.add(_LP_S + _LP_CELL_S * sum(len(row.terms) for row in program.rows))
+    if is_infeasible(model):
+        return None
+    statuses = highspy.HighsModelStatus
+    if model.getModelStatus() not in (statuses.kOptimal, statuses.kModelEmpty):
+        raise LimitError("the solver failed on a linear program")
+    solution = model.getSolution()
+    return Duals(
+        float(model.getInfo().objective_function_value),
+        tuple(solution.col_value),
+        tuple(solution.row_dual),
+        tuple(solution.col_dual),
+    )
+
+
+class LinearMaster:
+    """A covering program that grows by columns: minimize the sum of columns that cover each row.
+
+    Rows are `sum(column entries) >= demand`; each column costs 1. Each solve starts from the one
+    before.
+    """
+
+    def __init__(self, demands: Sequence[float]) -> None:
+        self._model = highspy.Highs()
+        self._model.silent()
+        self._model.setOptionValue("threads", 1)
+        infinity = highspy.kHighsInf
+        for demand in demands:
+            self._model.addRow(
+                float(demand), infinity, 0, np.array([], dtype=np.int32), np.array([])
+            )
+
+    def add(self, column: Sequence[tuple[int, int]]) -> None:
+        """Add a column given as (row, entry) pairs."""
+        rows = np.array([row for row, _ in column], dtype=np.int32)
+        entries = np.array([float(entry) for _, entry in column])
+        self._model.addCol(1.0, 0.0, highspy.kHighsInf, len(column), rows, entries)
+
+    def solve(self) -> tuple[float, list[float], list[float]]:
+        """Return the objective, column values and row prices.
+
+        Raises LimitError if HiGHS fails.
+        """
+        self._model.run()
+        if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise LimitError("the solver failed on a covering program that always has a solution")
+        solution = self._model.getSolution()
+        objective = float(self._model.getInfo().objective_function_value)
+        return objective, list(solution.col_value), list(solution.row_dual)
+
 
 _CHECK_S, _CELL_S = 1e-3, 1.4e-6
 """Seconds that HiGHS takes from one look at its limits to the next, on a usual machine: for
@@ -83,11 +283,16 @@ def cbc_version() -> str:
     return f"CBC of PuLP {pulp.__version__}"
 
 
-class _Highs(pulp.HiGHS):  # type: ignore[misc]
-    """PuLP's HiGHS, to which a problem is handed over as a whole.
+class _WatchedHighs(pulp.HiGHS):  # type: ignore[misc]
+    """PuLP's HiGHS, to which a problem is handed over as a whole, run beside a watch.
 
-    Cell by cell, as PuLP does it, takes longer than most of our programs take to solve.
+    Cell by cell, as PuLP does it, takes longer than most of our programs take to solve. HiGHS can
+    be interrupted, and does not overshoot its limit. It looks at its limits at the same steps in
+    each run, so that these count its work.
     """
+
+    most_checks = 0
+    checks = 0
 
     def buildSolverModel(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
         """State columns and rows in the order in which PuLP lists them."""
@@ -107,16 +312,6 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]
     def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: ANN401, ARG002, N802
         """Take nothing from PuLP's reading, which lacks statuses and calls limits optimal."""
         return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
-
-
-class _WatchedHighs(_Highs):
-    """PuLP's HiGHS, run beside a watch: it can be interrupted, and does not overshoot its limit.
-
-    It looks at its limits at the same steps in each run, so that these count its work.
-    """
-
-    most_checks = 0
-    checks = 0
 
     def callSolver(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
         model = lp.solverModel
@@ -204,7 +399,9 @@ def solve_integer(
         **_EFFORTS[effort],
         **(_TIGHT if any(row.exact for row in program.rows) else {}),
     )
-    solver.most_checks = max(1, round(_checks_in(max(time_limit_s, 0.0) / each_s)))
+    at_root = max(time_limit_s, 0.0) / each_s  # looks at the limits, if all were at the root
+    checks = at_root + max(0.0, at_root - _ROOT_CHECKS) * (1 / _TREE - 1)
+    solver.most_checks = max(1, round(checks))
     try:
         problem.solve(solver)
     except MemoryError:
@@ -214,11 +411,6 @@ def solve_integer(
     in_tree = max(0, solver.checks - _ROOT_CHECKS)
     work.add((1 + solver.checks - in_tree * (1 - _TREE)) * each_s)
     return _read(problem.solverModel, columns)
-
-
-def _checks_in(at_root: float) -> float:
-    """Return the looks that fit into so many seconds at the root."""
-    return at_root + max(0.0, at_root - _ROOT_CHECKS) * (1 / _TREE - 1)
 
 
 def solve_with_cbc(
@@ -258,24 +450,16 @@ def solve_with_cbc(
     return Answer(Outcome.OPTIMAL if proved else Outcome.FEASIBLE, values, objective, bound)
 
 
-def mps_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
-    """Return the program in MPS format: columns v0, v1, … and rows r0, r1, …."""
-    problem, _ = _pulp_problem(program, relaxed)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "program.mps"
-        problem.writeMPS(str(path))
-        return path.read_text(encoding="utf-8")
+def program_text(program: Program, relaxed: frozenset[int], form: Literal["mps", "lp"]) -> str:
+    """The program in a format that every solver reads.
 
-
-def lp_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
-    """Return the program in CPLEX LP format, by its own names.
-
-    Each name is unique and has letters, digits, `_` and `.` only.
+    MPS has columns v0, v1, and rows r0, r1 on; CPLEX LP has the names of the program: each once, of
+    letters, digits, `_`, `.`.
     """
-    problem, _ = _pulp_problem(program, relaxed, named=True)
+    problem, _ = _pulp_problem(program, relaxed, named=form == "lp")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "program.lp"
-        problem.writeLP(str(path))
+        path = Path(folder) / f"program.{form}"
+        (problem.writeLP if form == "lp" else problem.writeMPS)(str(path))
         return path.read_text(encoding="utf-8")
 
 

@@ -35,7 +35,7 @@ from planner.packing.problem import (
     SupplyKind,
 )
 from planner.packing.solution import Solution
-from planner.packing.statement.translate import RunningUnits, Translation, Unit, translate
+from planner.packing.translation import RunningUnits, Translation, Unit, translate
 from planner.sizing.candidate import SizedJob
 
 _API = "API"
@@ -367,7 +367,8 @@ class _StatingClasses(_Stating):
         first, times = claims[0], len(claims)
         if first.required and len(first.starts) == 1 and not first.droppable:
             for demand, units in first.starts[0]:
-                self.demands.append(self._stated(demand, units * times))
+                stated = self._before.demands[demand]
+                self.demands.append(replace(stated, count=units * times))
             return None
         short = self._short(first) if first.droppable else None
         nowhere = None if short is None else self.supplies[short].pool
@@ -393,10 +394,6 @@ class _StatingClasses(_Stating):
         starts = (at_most(stated, name, most, which) for name, most, which in self._starts)
         return replace(stated, budgets=(*stated.budgets, *starts))
 
-    def _stated(self, number: int, units: int) -> Demand:
-        """State so many units of a demand."""
-        return replace(self._before.demands[number], count=units)
-
     def _short(self, claim: Claim) -> int:
         """State a pool each of whose nodes is one unit that is short in a quarter."""
         self.pool(_ONE)
@@ -410,7 +407,7 @@ class _StatingClasses(_Stating):
             active.update(dict.fromkeys(self._before.demands[demand].quarters, units))
         gpu_type = self.pool(Shape(max(active.values()), 0, 0))
         for demand, units in start:
-            asked = self._stated(demand, units * times)
+            asked = replace(self._before.demands[demand], count=units * times)
             stated = _with_choices(asked, (Choice(gpu_type, _ONE),))
             self.demands.append(replace(stated, nowhere=short))
         return len(self.pools) - 1

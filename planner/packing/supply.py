@@ -1,4 +1,7 @@
-"""States offers and releasable owned nodes as supplies, and what limits them."""
+"""Offers, and owned nodes that may be let go, as supplies; what limits them and must stay free.
+
+A figure that holds for some of the quarters is a limit of its own, named with them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import groupby
 
 from planner.costs import (
     CostStream,
@@ -32,8 +36,42 @@ from planner.packing.problem import (
     SpendLimit,
     Supply,
 )
-from planner.packing.statement.spans import only, said, spans
 from planner.sizing.candidate import SizedJob
+
+
+def spans(at_most: Sequence[int | None]) -> Iterator[tuple[range, int]]:
+    """Yield successive quarters and the figure that holds there.
+
+    Quarters without a limit are left out.
+    """
+    start = 0
+    for most, alike in groupby(at_most):
+        span = range(start, start + sum(1 for _ in alike))
+        start = span.stop
+        if most is not None:
+            yield span, most
+
+
+def only(span: range, most: int, quarters: int) -> tuple[int | None, ...]:
+    """Return the figure by quarter, with no limit outside of these quarters."""
+    return tuple(most if quarter in span else None for quarter in range(quarters))
+
+
+def said(name: str, span: range, labels: Sequence[str]) -> str:
+    """Name a limit, with its quarters if another one holds before.
+
+    `quota of risk`, `quota of risk from 2027Q2 on`.
+    """
+    return name if len(span) == len(labels) else f"{name} {when(span, labels)}"
+
+
+def when(span: range, labels: Sequence[str]) -> str:
+    """Name quarters: `from 2027Q2 on`, `in 2027Q1`, `in 2027Q2 to 2027Q3`."""
+    if span.stop == len(labels):
+        return f"from {labels[span.start]} on"
+    if len(span) == 1:
+        return f"in {labels[span.start]}"
+    return f"in {labels[span.start]} to {labels[span.stop - 1]}"
 
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:

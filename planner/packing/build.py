@@ -1,0 +1,551 @@
+"""The program that counts nodes: units by choice and pool, nodes bought and rented by quarter.
+
+Units of the same shape on the same pool are counted together, so the program's size follows the
+variety of the portfolio. It is a relaxation of the real packing: resources are summed over a pool's
+nodes, tightened by dual feasible functions and by cuts from the cutting stock. `docs/model.md` has
+it in mathematics; row names follow that page.
+
+A pool whose nodes do not mix is stated as two: one for whole and shared GPUs, with all offers and
+owned nodes, and one for partitioned GPUs, to which the first lends nodes, quarter by quarter.
+
+By its GPU-hours, a run of eight GPUs for a day is a hundredth of a node; and yet it needs one on
+which nothing stays all quarter. GPUs of a node beside each other on which runs of so many GPUs take
+turns are a *lane*: a node of which some GPUs stay taken has as many of a width as fit the rest. A
+lane of a run on several nodes is as many nodes, on which nothing stays.
+
+A GPU that is shared by memory is to its pieces what a node is to pieces of whole GPUs: something
+of one size that holds what fits. So the same functions and the same cutting stock bound how many
+are opened.
+
+Variants of the program ask for units that can be laid out; each is a copy, and the program that
+proves the bound is left as it is.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing.constraints import add_rows
+from planner.packing.constraints.base import LIMITED_OFFERS
+from planner.packing.constraints.spares import stand_ins
+from planner.packing.hourly_nodes import add_hire
+from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter, Terms, Usage
+from planner.packing.node_packing.cutting import Cut, CuttingStock
+from planner.packing.node_packing.dual_feasible import times_of, weights_by_order
+from planner.packing.node_packing.shared_gpus import OPENED, fillings, gpu_of
+from planner.packing.problem import (
+    ALWAYS,
+    NOWHERE,
+    WHOLE,
+    Choice,
+    Demand,
+    Part,
+    Pool,
+    Problem,
+    Shape,
+)
+from planner.packing.solver import Program, ProgramRow, Sense
+
+
+def build_master(problem: Problem) -> MasterProgram:
+    """State the master program of a problem, with what is kept apart in it."""
+    master = MasterProgram(kept_apart(problem))
+    _choices(master)
+    _short(master)
+    _acquisitions(master)
+    _usages(master)
+    _lent(master)
+    add_opened(master)
+    add_rows(master)
+    for key, usages in master.usages.items():
+        opened = master.opened.get(key)
+        on_nodes = [*usages, *([opened] if opened else [])]
+        _capacity(master, key, on_nodes)
+        if not master.problem.pools[key[0]].hire:
+            add_lanes(master, key)
+    master.program.owner = LIMITED_OFFERS
+    add_hire(master)
+    master.program.owner = ""
+    return master
+
+
+def _choices(master: MasterProgram) -> None:
+    """Let every unit take exactly one choice and keep it: row `demand[d]`.
+
+    If the number of units is open, each takes at most one. A unit that may be short may also
+    take a choice that no pool runs: then it is short in all quarters.
+    """
+    problem, program, pools = master.problem, master.program, _by_gpu_type(master.problem)
+    for number, demand in enumerate(problem.demands):
+        terms: Terms = {}
+        for position, choice in enumerate(demand.choices):
+            runs = _running(problem, pools[choice.gpu_type], choice.shape)
+            if runs or demand.nowhere is not None:
+                index = program.variable(
+                    f"units[{number},{position}]", upper=demand.count, integer=True
+                )
+                master.choice[number, position] = index
+                terms[index] = 1.0
+        sense: Sense = "<=" if demand.at_most else "=="
+        master.demand_rows.append(program.row(f"demand[{number}]", terms, sense, demand.count))
+
+
+def _short(master: MasterProgram) -> None:
+    """Count units that are short in a quarter, of those that take the choice.
+
+    Row `short[d,c,q]`.
+    """
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
+        choice = demand.choices[position]
+        if demand.nowhere is None or choice.gpu_type.startswith(NOWHERE):
+            continue
+        for quarter in demand.quarters:
+            name = f"short[{number},{position},{quarter}]"
+            short = master.program.variable(name, integer=True)
+            master.short[number, position, quarter] = short
+            most = -float(choice.copies_in(quarter))
+            master.program.row(name, {short: float(choice.copies_short), index: most}, "<=", 0.0)
+
+
+def _by_gpu_type(problem: Problem) -> dict[str, list[int]]:
+    pools: dict[str, list[int]] = defaultdict(list)
+    for number, pool in enumerate(problem.pools):
+        pools[pool.gpu_type].append(number)
+    return pools
+
+
+def _running(problem: Problem, pools: list[int], shape: Shape) -> list[int]:
+    return [number for number in pools if problem.pools[number].nodes_taken(shape) is not None]
+
+
+def _acquisitions(master: MasterProgram) -> None:
+    """Count nodes in service: bought nodes stay, a rent lasts a quarter, a reservation its term.
+
+    Nodes for hours or weeks are in service for the share of the quarter that is paid. Released
+    owned nodes count as fewer: for good if sold, for a quarter if switched off.
+    """
+    problem, program = master.problem, master.program
+    master.in_service = {
+        (pool, quarter): {}
+        for pool in range(len(problem.pools))
+        for quarter in range(problem.quarters)
+    }
+    for number, supply in enumerate(problem.supplies):
+        for quarter, cents in enumerate(supply.unit_cost_cents):
+            arriving = supply.deliveries[quarter] if supply.deliveries else None
+            if cents is None or 0 in (supply.maximum, arriving):
+                continue
+            hire = problem.pools[supply.pool].hire
+            most = supply.maximum
+            if hire and most is not None:
+                most *= hire.steps(RUN_HOURS)
+            index = program.variable(
+                f"{supply.kind}[{number},{quarter}]",
+                cost=master.cost(cents),
+                upper=most,
+                integer=True,
+            )
+            master.acquire[number, quarter] = index
+            for served in supply.served(quarter):
+                share = hire.step_hours / RUN_HOURS if hire else 1.0
+                share = -share if supply.releases else share
+                master.in_service[supply.pool, served][index] = share
+
+
+def _usages(master: MasterProgram) -> None:
+    """Count pieces by shape; split them if several pools have the GPU type: rows `split`."""
+    shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
+    for number, position in master.choice:
+        demand = master.problem.demands[number]
+        choice = demand.choices[position]
+        for quarter in demand.quarters:
+            for index, pieces in master.pieces_in(number, position, quarter):
+                shaped[choice.gpu_type, quarter, choice.shape][index] += pieces
+    pools = _by_gpu_type(master.problem)
+    for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
+        running = _running(master.problem, pools[gpu_type], shape)
+        for pool, share in _split(master, running, quarter, terms):
+            usage = _usage(master.problem.pools[pool], (pool, quarter), shape, share)
+            master.usages.setdefault((pool, quarter), []).append(usage)
+    nowhere: dict[PoolInQuarter, Terms] = defaultdict(dict)
+    for (number, _, quarter), index in master.short.items():
+        nowhere[master.problem.demands[number].nowhere or 0, quarter][index] = 1.0
+    for key, terms in nowhere.items():
+        place = master.problem.pools[key[0]]
+        master.usages[key] = [_usage(place, key, place.node, terms)]
+
+
+def _usage(pool: Pool, key: PoolInQuarter, shape: Shape, pieces: Terms) -> Usage:
+    nodes = pool.nodes_taken(shape) or 0
+    times, span = (max(nodes, 1), 0) if shape.is_run else (1, nodes)
+    terms = tuple(sorted((index, factor * times) for index, factor in pieces.items()))
+    return Usage(*key, pool.on_node(shape), terms, span, shape, times)
+
+
+def _split(
+    master: MasterProgram, pools: list[int], quarter: int, terms: Terms
+) -> Iterator[tuple[int, Terms]]:
+    if len(pools) == 1:
+        yield pools[0], terms
+        return
+    balance: Terms = defaultdict(float, {index: -factor for index, factor in terms.items()})
+    for pool in pools:
+        index = master.program.variable(f"split[{pool},{quarter}]", integer=True)
+        master.splits.add(index)
+        balance[index] = 1.0
+        yield pool, {index: 1.0}
+    master.split_rows.append(master.program.row(f"split[{quarter}]", balance, "==", 0.0))
+
+
+def _lent(master: MasterProgram) -> None:
+    """Count nodes that a pool lends another, quarter by quarter.
+
+    The lender's row `gpus` bounds them.
+    """
+    for pool, quarter in list(master.usages):
+        lender = master.problem.pools[pool].lender
+        if lender is not None:
+            index = master.program.variable(f"lent[{lender},{quarter}]", integer=True)
+            master.lent[lender, quarter] = index
+            master.in_service[pool, quarter] = {index: 1.0}
+            master.usages.setdefault((lender, quarter), [])
+
+
+def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) -> None:
+    """State GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings.
+
+    Each holds on the average of the quarter and, as a tightening, of each window of runs. Dual
+    feasible functions tighten by size (`dual`) and by hours (`turns`: of runs longer than half
+    of the quarter, none can follow another).
+    """
+    pool = master.problem.pools[key[0]]
+    node, runs = pool.node, [usage.asked.run for usage in usages]
+    # Nodes that come and go are there for as long as is paid, in whichever hours.
+    times = [("", [run.hours for run in runs], RUN_HOURS)]
+    if not pool.hire:
+        times = list(times_of(runs, master.gpus_of_runs(usages)))
+    for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
+        sizes = [(usage.span, _size(usage.shape, resource)) for usage in usages]
+        if resource != "gpus" and not any(span or size for span, size in sizes):
+            continue
+        for name, hours, of in times:
+            taken = [(*size, taken) for size, taken in zip(sizes, hours, strict=True)]
+            for order, weights in weights_by_order(taken, offered, of):
+                load: Terms = defaultdict(float)
+                for usage, weight in zip(usages, weights, strict=True):
+                    usage.weigh(load, weight, 1.0)
+                parts = [name, "dual" * (order > 0), resource, f"{order}" * (order > 0)]
+                label = "-".join(filter(None, parts))
+                master.capacity_row(label, *key, load, tightens=label != resource)
+
+
+def _size(shape: Shape, resource: str) -> int:
+    return {"gpus": shape.whole_gpus, "cpus": shape.cpus, "memory": shape.memory_mb}[resource]
+
+
+def kept_apart(problem: Problem) -> Problem:
+    """Return the problem with one more pool for each whose nodes do not mix; those come last.
+
+    Runs of owners with quotas have shapes that name the owner, and units of pools that share
+    spare nodes have shapes that say which pools can take them in.
+    """
+    demands = problem.demands
+    if problem.spare_groups:
+        demands = tuple(_taken_in(problem, demand) for demand in demands)
+    pools, apart = list(problem.pools), []
+    for number, pool in enumerate(problem.pools):
+        if not pool.mixes and any(
+            choice.gpu_type == pool.gpu_type and choice.shape.part.profile
+            for demand in problem.demands
+            for choice in demand.choices
+        ):
+            pools[number] = replace(pool, divisions=(), mixes=True)
+            apart.append(
+                replace(pool, owned=0, retired=(), spare=0, shared_mb=0, mixes=True, lender=number)
+            )
+    if problem.quotas:
+        demands = tuple(_named(problem, demand) for demand in demands)
+    return replace(problem, pools=(*pools, *apart), demands=demands)
+
+
+def _taken_in(problem: Problem, demand: Demand) -> Demand:
+    choices = (
+        replace(
+            choice,
+            shape=choice.shape._replace(stand_ins=tuple(stand_ins(problem, demand, choice))),
+        )
+        for choice in demand.choices
+    )
+    return replace(demand, choices=tuple(choices))
+
+
+def _named(problem: Problem, demand: Demand) -> Demand:
+    """Put the owner's name on each run that some quota of the owner counts by hours."""
+    mine = [quota for quota in problem.quotas if demand.owner and quota.owner == demand.owner]
+    choices = (
+        replace(choice, shape=choice.shape._replace(owner=demand.owner))
+        if choice.shape.run != ALWAYS and any(quota.taken(choice) for quota in mine)
+        else choice
+        for choice in demand.choices
+    )
+    return replace(demand, choices=tuple(choices)) if mine else demand
+
+
+def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
+    """Whole lanes for runs of each width, in rows `wide` and `beside-wide`.
+
+    Of those that need several GPUs, where something stays beside them or they need nodes: where
+    nothing does, and for runs of one GPU, GPU-hours say as much.
+    """
+    usages = master.on_nodes(*key)
+    stays = [usage for usage in usages if not usage.asked.is_run]
+    runs = [usage for usage in usages if usage.asked.is_run]
+    asked = [usage.asked.run for usage in runs]
+    offered = master.problem.pools[key[0]].node.gpus
+    widths = {usage.shape.gpus * usage.times for usage in runs if usage.times > 1 or stays}
+    for gpus in sorted(widths - {1}):
+        lanes = master.program.variable(f"lanes[{key[0]},{key[1]}]", integer=True)
+        beside: Terms = defaultdict(float, {lanes: gpus / offered})
+        for usage in stays:
+            usage.weigh(beside, usage.span or usage.shape.whole_gpus / offered)
+        master.capacity_row(f"beside-wide-{gpus}", *key, beside)
+        for time, taken, of in times_of(asked, master.gpus_of_runs(runs)):
+            turns: Terms = defaultdict(float, {lanes: -1.0})
+            for usage, hours in zip(runs, taken, strict=True):
+                # Lanes that a run takes while it runs, on all of its nodes.
+                mine = usage.times * (usage.shape.gpus // gpus)
+                if gpus > offered:
+                    mine = usage.times // (gpus // offered)
+                usage.weigh(turns, mine / usage.times, hours / of)
+            name = "-".join(filter(None, (time, f"wide-{gpus}")))
+            master.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
+
+
+def add_opened(master: MasterProgram) -> None:
+    """Count the opened GPUs; if one is partitioned, by how it is."""
+    for key, usages in master.usages.items():
+        pieces: dict[Part, Terms] = defaultdict(lambda: defaultdict(float))
+        for usage in usages:
+            if usage.shape.part != WHOLE:
+                usage.weigh(pieces[usage.shape.part], 1.0)
+        opened = _partitioned(master, key, pieces)
+        if any(not part.profile for part in pieces):
+            opened.append(_shared(master, key))
+        if opened:
+            terms = tuple((index, 1.0) for index in opened)
+            master.opened[key] = Usage(*key, OPENED, terms, 0, OPENED)
+
+
+def _partitioned(
+    master: MasterProgram, key: PoolInQuarter, pieces: Mapping[Part, Terms]
+) -> list[int]:
+    """Return variables of the partitioned GPUs, by their maximal fillings: rows `parts`."""
+    program, pool, place = master.program, master.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
+    profiles = sorted(part for part in pieces if part.profile)
+    fills = {
+        fill: program.variable(f"opened{place}", integer=True) for fill in fillings(pool, profiles)
+    }
+    for part in profiles:
+        load = {index: -float(dict(fill).get(part, 0)) for fill, index in fills.items()}
+        program.row(f"parts{place}", load | pieces[part], "<=", 0.0)
+    return [*fills.values()]
+
+
+def _shared(master: MasterProgram, key: PoolInQuarter) -> int:
+    """Return the variable of the GPUs shared by memory: rows `shared` and `dual-shared`."""
+    master.shared[key] = master.program.variable(f"shared[{key[0]},{key[1]}]", integer=True)
+    usages = _shares(master, key)
+    sizes = [(0, usage.shape.part.memory_mb, 1) for usage in usages]
+    offered = master.problem.pools[key[0]].shared_mb
+    for order, weights in weights_by_order(sizes, offered, 1):
+        name = f"dual-shared-{order}" if order else "shared"
+        _row(master, name, key, zip(usages, weights, strict=True), tightens=order > 0)
+    return master.shared[key]
+
+
+def cut_shared(
+    master: MasterProgram, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
+) -> int:
+    """State cuts where a solution shares too few GPUs by memory; return how many."""
+    cuts: dict[tuple[int, Cut], None] = {}
+    for key, shared in master.shared.items():
+        stock = stocks[key[0]]
+        cut = stock.separate(_load(master, stock, key, values), values[shared])
+        if cut:
+            cuts[key[0], cut] = None
+    for pool, cut in cuts:
+        _add_cut(master, master.problem.pools[pool], cut)
+    return len(cuts)
+
+
+def _add_cut(master: MasterProgram, pool: Pool, cut: Cut) -> None:
+    """State a cut of the shared GPUs, for every pool in which they are the same."""
+    weight = dict(zip(cut.shapes, cut.weights, strict=True))
+    for key in master.shared:
+        other = master.problem.pools[key[0]]
+        if (other.gpu_type, other.shared_mb) == (pool.gpu_type, pool.shared_mb):
+            weighed = ((usage, weight[_share_size(usage)]) for usage in _shares(master, key))
+            _row(master, "cutting-shared", key, weighed, tightens=True)
+
+
+def gpu_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
+    """Return, for each pool, the packings of shares of memory on GPUs, which offer nothing else."""
+    kinds: dict[tuple[str, int], set[Shape]] = defaultdict(set)
+    for key in master.shared:
+        pool = master.problem.pools[key[0]]
+        kinds[pool.gpu_type, pool.shared_mb].update(map(_share_size, _shares(master, key)))
+    made = {
+        (gpu_type, shared_mb): CuttingStock(gpu_of(shared_mb, [*sizes]), sorted(sizes), go_on)
+        for (gpu_type, shared_mb), sizes in kinds.items()
+    }
+    pools = ((number, master.problem.pools[number]) for number, _ in master.shared)
+    return {number: made[pool.gpu_type, pool.shared_mb] for number, pool in pools}
+
+
+def _load(
+    master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
+) -> list[float]:
+    """Return the pieces that share GPUs by memory in a solution, by the shapes of the stock."""
+    position = {shape: index for index, shape in enumerate(stock.shapes)}
+    load = [0.0] * len(position)
+    for usage in _shares(master, key):
+        load[position[_share_size(usage)]] += usage.units(values)
+    return load
+
+
+def _shares(master: MasterProgram, key: PoolInQuarter) -> list[Usage]:
+    parts = ((usage, usage.shape.part) for usage in master.usages[key])
+    return [usage for usage, part in parts if part != WHOLE and not part.profile]
+
+
+def _share_size(usage: Usage) -> Shape:
+    return Shape(1, 0, usage.shape.part.memory_mb)
+
+
+def _row(
+    master: MasterProgram,
+    name: str,
+    key: PoolInQuarter,
+    weighed: Iterable[tuple[Usage, float]],
+    *,
+    tightens: bool,
+) -> None:
+    """Return the row `load <= GPUs that are shared`."""
+    load: Terms = defaultdict(float, {master.shared[key]: -1.0})
+    for usage, weight in weighed:
+        usage.weigh(load, weight)
+    master.program.row(f"{name}[{key[0]},{key[1]}]", load, "<=", 0.0, tightens=tightens)
+
+
+_IDLE = 0.01
+"""The weight of a GPU that costs nothing, as a share of the lowest price of a GPU."""
+
+
+def on_cheapest_gpus(master: MasterProgram) -> Program:
+    """Return the program that runs units on the cheapest GPUs: a tie-break at equal cost.
+
+    Of GPUs that cost nothing, on the fewest. Before that, units that may change their GPU type
+    from quarter to quarter keep it where they can; before all else, units that run today stay.
+    """
+    price = gpu_prices(master.problem)
+    idle = _IDLE * min(filter(None, price.values()), default=1.0)
+    costs: dict[int, float] = {}
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
+        choice = demand.choices[position]
+        copies = sum(choice.copies_in(quarter) for quarter in demand.quarters)
+        gpus = choice.shape.whole_gpus * choice.shape.run.hours / RUN_HOURS
+        costs[index] = gpus * (price.get(choice.gpu_type) or idle) * copies
+    for (pool, _), usage in master.opened.items():
+        for index, _ in usage.terms:
+            costs[index] = price[master.problem.pools[pool].gpu_type]
+    program = Program(list(master.program.variables), list(master.program.rows))
+    worth = 1.0 + max(costs.values(), default=0.0)
+    changes = {index: sign * worth for index, sign in _changes(master, program).items()}
+    most = max([*costs.values(), *map(abs, changes.values())], default=0.0)
+    stays = dict.fromkeys(master.stays.values(), -1.0 - most)
+    return program.priced(costs | stays | changes)
+
+
+def at_random(master: MasterProgram, seed: int) -> Program:
+    """Return the program that prefers some ways to run units to others, at random."""
+    rng = random.Random(seed)
+    return master.program.priced({index: rng.random() for index in master.choice.values()})
+
+
+def _changes(master: MasterProgram, program: Program) -> dict[int, float]:
+    """Count the units of each stage that go on unchanged in the next one (-1): rows `goes-on`.
+
+    If the number of units that share some traffic is open, those that end are counted (1), in
+    rows `ends`: otherwise more would go on than are needed.
+    """
+    taking: dict[tuple[tuple[Choice, ...], str, str, int, int], Terms] = defaultdict(dict)
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
+        if demand.stage:
+            kind = (demand.choices, demand.owner, demand.endpoint, position)
+            taking[*kind, demand.quarters[0]][index] = 1.0
+    found = {}
+    for (choices, owner, endpoint, position, quarter), now in taking.items():
+        after = taking.get((choices, owner, endpoint, position, quarter + 1), {})
+        if endpoint and after:
+            ends = program.variable("ends")
+            program.row("ends", {**now, **dict.fromkeys(after, -1.0), ends: -1.0}, "<=", 0.0)
+            found[ends] = 1.0
+        elif after:
+            going_on = program.variable("goes-on")
+            for side in (now, after):
+                terms = {**dict.fromkeys(side, -1.0), going_on: 1.0}
+                program.row("goes-on", terms, "<=", 0.0)
+            found[going_on] = -1.0
+    return found
+
+
+def gpu_prices(problem: Problem) -> dict[str, float]:
+    """Return the least that one GPU of a type costs; owned ones that nobody offers cost nothing."""
+    prices: dict[str, float] = {}
+    for number, pool in enumerate(problem.pools):
+        if pool.lender is not None:
+            continue
+        quarter = RUN_HOURS / pool.hire.step_hours if pool.hire else 1.0
+        offered = [
+            cents * quarter
+            for supply in problem.supplies
+            if supply.pool == number and not supply.releases
+            for cents in supply.unit_cost_cents
+            if cents is not None
+        ]
+        worth = min(offered, default=0) / pool.node.gpus / CENTS_PER_UNIT
+        prices[pool.gpu_type] = min(worth, prices.get(pool.gpu_type, worth))
+    return prices
+
+
+def with_at_least(
+    master: MasterProgram,
+    nodes: Mapping[PoolInQuarter, int],
+    *,
+    opened: Mapping[PoolInQuarter, int] | None = None,
+    most_runs: Mapping[PoolInQuarter, int] | None = None,
+) -> Program:
+    """Return the program in which some pools have at least so many usable nodes or opened GPUs.
+
+    On others, at most so many runs are.
+    """
+    extra = []
+    for key, wanted in sorted(nodes.items()):
+        terms, owned = master.usable_nodes(*key)
+        extra.append(ProgramRow(f"at-least{key}", tuple(terms.items()), ">=", wanted - owned))
+    for key, gpus in sorted((opened or {}).items()):
+        extra.append(ProgramRow(f"at-least-opened{key}", master.opened[key].terms, ">=", gpus))
+    for key, most in sorted((most_runs or {}).items()):
+        runs: Terms = defaultdict(float)
+        for usage in master.usages[key]:
+            if usage.asked.is_run:
+                usage.weigh(runs, 1 / usage.times, 1.0)
+        extra.append(ProgramRow(f"at-most{key}", tuple(runs.items()), "<=", most))
+    return Program(master.program.variables, [*master.program.rows, *extra])

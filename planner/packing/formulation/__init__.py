@@ -1,1 +1,0 @@
-"""The master program: its variables and rows, kind by kind, and variants of it."""

@@ -1,1 +1,0 @@
-"""Programs as plain numbers, and the solvers that answer them: HiGHS, and CBC."""

@@ -1,1 +1,0 @@
-"""From settled inputs and sized jobs to the packing problem."""
