@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and overwrite nothing unless that is asked for."""
+"""Writes files completely or not at all, and overwrites nothing unless that is asked for."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def plan_text(path: Path) -> str:
 
 
 def write_atomically(contents: Mapping[Path, str | bytes]) -> None:
-    """Write whole files, none of them unless the disk has room for all, and old ones survive.
+    """Write files completely, or none of them: existing files survive a full disk.
 
-    Text in UTF-8, lines end in LF. Raises InputError where one of them cannot be written.
+    The text is UTF-8 with LF line ends. Raises InputError if a file cannot be written.
     """
     # Beside each target, so that the rename stays on one volume; of this writer alone.
     mine = f".{os.getpid()}-{get_ident()}"

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import ROOT
+from tests.cli.test_size import QWEN
 
 MISTAKES = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8"))
 FILES = {
@@ -19,6 +20,7 @@ FILES = {
     "table.csv": "job,fixed.gpus\na,none\n",
     "mapping.yaml": "always: {no: 1}\n",
     "t5.json": json.dumps({"model_type": "t5"}),
+    "qwen.json": json.dumps(QWEN),
     "runs.csv": "model,method,batch\nllama-3.1-8b,lorra,8\n",
 }
 WORDS = {

@@ -53,6 +53,7 @@ def test_a_file_that_may_not_be_read_is_one_line(scenario, process, as_others):
 HEAVY = """\
 import sys
 from planner.cli.app import planner
+from planner.planning import files
 try:
     planner(sys.argv[1:-1])
 except SystemExit:
@@ -223,7 +224,7 @@ def wait_for(text, stream):
         time.sleep(0.01)
 
 
-def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
+def test_a_terminal_is_told_what_is_being_done(stderr_is):
     terminal = stderr_is(Terminal())
     with ProgressLine() as say:
         say("sizing jobs")
