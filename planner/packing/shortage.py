@@ -1,4 +1,4 @@
-"""Why there is no plan: which jobs lack room, on which limit, and what would mend it."""
+"""Explains why no plan exists: which jobs lack room, on which limit, and what would mend it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from planner.packing.translation import Translation
 from planner.packing.work import spent
 
 _TIME_S = 10.0
-"""For one question, and for all of jobs that would start later."""
+"""Seconds of work for one question, and for all of jobs that would start later."""
 _JOBS = 4
-"""At most so many jobs are asked about starting later."""
+"""The most jobs that are asked about starting later."""
 _TYPES = 4
-"""At most so many GPU types are named of one job."""
+"""The most GPU types that are named of one job."""
 _UNMENDED = "time did not suffice to tell what would mend it"
 _UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
 
 
 def explain_infeasible(translation: Translation, master: MasterProgram) -> InfeasibleError:
-    """What is asked for and cannot all be kept, who lacks room then, and what would mend it.
+    """Say which demands conflict, which jobs then lack room, and what would mend it.
 
     `master` is the program that was proved to have no solution, with its cuts.
     """
@@ -64,7 +64,7 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
 
 
 def _broken(conflict: Conflict) -> str:
-    """The conditions that cannot be kept, with what is needed where it is one figure."""
+    """Say which conditions cannot be kept, with what is needed if that is one figure."""
     first = conflict.members[0]
     if len(conflict.members) == 1 and conflict.needed and first.needed:
         needed = first.needed(conflict.needed)
@@ -81,7 +81,7 @@ def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
 
 
 def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
-    """Units by demand that go without room, so that the fewest GPUs do; empty where none need."""
+    """Return the units by demand that lack room so that the fewest GPUs do; empty if none do."""
     program = Program(list(master.program.variables), list(master.program.rows))
     for at in master.traffic_cuts:  # which count whole units, of those that run
         program.rows[at] = replace(program.rows[at], right=0.0)
@@ -106,7 +106,7 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
 
 
 def _gpus(demand: Demand, quarter: int) -> int:
-    """The fewest GPUs that a unit can do with in a quarter."""
+    """Return the fewest GPUs that a unit can do with in a quarter."""
     ways = (choice.shape.gpus * choice.copies_in(quarter) for choice in demand.choices)
     return min(ways, default=1)
 
@@ -166,9 +166,9 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
 
 
 def _each(problem: Problem, demand: Demand) -> str:
-    """GPUs of a unit in the quarter that takes the most, on each GPU type; empty where one does.
+    """Return a unit's GPUs on each GPU type, in the quarter that takes most; empty if one suffices.
 
-    Of GPU types whose nodes it may be on, which those by the hour are for runs alone.
+    Only GPU types on whose nodes it may be: those by the hour are for runs alone.
     """
     may_be_on = {problem.pools[number].gpu_type for number in _pools(problem, demand)}
     most: dict[str, int] = {}
@@ -208,7 +208,7 @@ def _pools(problem: Problem, demand: Demand) -> list[int]:
 
 
 def _limits(translation: Translation, number: int, quarter: int, last: int) -> str:
-    """What a pool can have in service: owned nodes, and each offer's maximum and first quarter."""
+    """Say what a pool can have: owned nodes, and each offer's maximum and first quarter."""
     pool = translation.problem.pools[number]
     parts = [f"{pool.owned_in(quarter)} owned"]
     if pool.owned_in(quarter) < pool.owned:
@@ -231,7 +231,7 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
 
 
 def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
-    """Why an offer gives no node, or no more, in a quarter."""
+    """Say why an offer gives no node, or no more, in a quarter."""
     supply = translation.problem.supplies[number]
     name = f"offer {supply.name}"
     open_in = [entry for entry, cents in enumerate(supply.unit_cost_cents) if cents is not None]
@@ -253,7 +253,7 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
 
 
 def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """For each pool: how many nodes more suffice, alone, if they are there from the start."""
+    """Say for each pool how many more nodes suffice, alone, if they are there from the start."""
     problem = translation.problem
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
     lenders = {number: problem.pools[number].lender for number in concerned}
@@ -267,7 +267,7 @@ def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str
 
 
 def _nodes_more(problem: Problem, pool: int) -> int | None:
-    """Nodes of a pool with which the units can be laid out; None where no number of them does."""
+    """Return how many more nodes of a pool let the units be laid out; None if no number does."""
     free = Supply("more", "buy", pool, None, (100_000,) + (None,) * (problem.quarters - 1))
     others = without_costs(problem)
     unpaid = (0,) * problem.quarters
@@ -281,10 +281,10 @@ def _nodes_more(problem: Problem, pool: int) -> int | None:
 
 
 def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator[str]:
-    """For the jobs of these demands: by how many quarters each alone would have to start later.
+    """Say by how many quarters each of these jobs alone would have to start later.
 
-    Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps every
-    limit and every budget.
+    Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps
+    every limit and every budget.
     """
     deadline = spent() + _TIME_S
     names = sorted({job for number in lacking for job, _ in translation.members[number]})
@@ -305,7 +305,7 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
 
 
 def _delayed(translation: Translation, name: str, delay: int) -> Problem:
-    """The problem in which one job starts later."""
+    """Return the problem in which one job starts later."""
     demands = []
     for members, demand in zip(translation.members, translation.problem.demands, strict=True):
         moved = sum(job == name for job, _ in members)
