@@ -11,12 +11,12 @@ from planner.packing.constraints.base import LIMITED_OFFERS, OWNED_NODES
 from planner.packing.constraints.moves import kept_by_pool
 from planner.packing.constraints.racks import all_racked
 from planner.packing.constraints.spares import kept_for_groups
+from planner.packing.cutting import Packed, Pattern
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.node_packing.cutting import Packed, Pattern
-from planner.packing.node_packing.shared_gpus import Held, starts
 from planner.packing.problem import Pool, Problem, Shape
 from planner.packing.runs import on_fewest_gpus, rooms_of
+from planner.packing.shared_gpus import Held, starts
 from planner.packing.solution import (
     RUNNING_COST,
     WHOLE_NODES,

@@ -32,11 +32,10 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints import add_rows
 from planner.packing.constraints.base import LIMITED_OFFERS
 from planner.packing.constraints.spares import stand_ins
+from planner.packing.cutting import Cut, CuttingStock
+from planner.packing.dual_feasible import times_of, weights_by_order
 from planner.packing.hourly_nodes import add_hire
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter, Terms, Usage
-from planner.packing.node_packing.cutting import Cut, CuttingStock
-from planner.packing.node_packing.dual_feasible import times_of, weights_by_order
-from planner.packing.node_packing.shared_gpus import OPENED, fillings, gpu_of
 from planner.packing.problem import (
     ALWAYS,
     NOWHERE,
@@ -48,6 +47,7 @@ from planner.packing.problem import (
     Problem,
     Shape,
 )
+from planner.packing.shared_gpus import OPENED, fillings, gpu_of
 from planner.packing.solver import Program, ProgramRow, Sense
 
 

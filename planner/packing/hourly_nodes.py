@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.offers import offers_of
+from planner.packing.dual_feasible import weights_by_order, windows_of
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-from planner.packing.node_packing.dual_feasible import weights_by_order, windows_of
 
 _FEW = 60
 """The most lengths of runs for which moments are counted, longest first; the average decides

@@ -15,17 +15,17 @@ from planner.packing.build import with_at_least
 from planner.packing.constraints import holds
 from planner.packing.constraints.moves import with_stays
 from planner.packing.constraints.quotas import whole_units
-from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter
-from planner.packing.node_packing.cutting import (
+from planner.packing.cutting import (
     CuttingStock,
     Packed,
     evenly,
     fullest_first_fit,
     nodes_in,
 )
-from planner.packing.node_packing.shared_gpus import first_fit_with_parts
+from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter
 from planner.packing.problem import WHOLE, Shape
 from planner.packing.runs import Rentals, Schedule, schedule_runs
+from planner.packing.shared_gpus import first_fit_with_parts
 from planner.packing.solver import solve_integer
 
 

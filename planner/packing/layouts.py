@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from planner.packing.build import cut_shared, gpu_stocks
 from planner.packing.constraints import traffic
 from planner.packing.constraints.growth import free_to_hold
+from planner.packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.master import MasterProgram, PoolInQuarter
-from planner.packing.node_packing.cutting import Cut, CuttingStock, Packed
-from planner.packing.node_packing.shared_gpus import OPENED, lay_out_bundles
 from planner.packing.problem import Shape
+from planner.packing.shared_gpus import OPENED, lay_out_bundles
 
 
 class Layouts:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from planner.packing.constraints import nodes_allowed
 from planner.packing.constraints.quotas import whole_units
+from planner.packing.cutting import CuttingStock, Packed, shares
 from planner.packing.master import MasterProgram, PoolInQuarter
-from planner.packing.node_packing.cutting import CuttingStock, Packed, shares
 from planner.packing.problem import Problem, Shape
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,10 @@ from planner.packing.translation import Translation
 
 _USD_PER_UNIT = CENTS_PER_UNIT / 100
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.]+")
-_PLACED = re.compile(r"(?!stays|units|buy|rent|reserve\[)([\w.-]+)\[([0-9]+),([0-9]+)\]")
+_PLACED = re.compile(r"(?!stays|units|buy|rent|reserve\[|fullest)([\w.-]+)\[([0-9]+),([0-9]+)\]")
 """`gpus[0,1]`: of pool 0 in quarter 1."""
+_OF_OFFERS = ("deliveries", "lot", "lot-fewest", "lot-most", "one-lot")
+"""Names whose first number is that of an offer's supply rather than a pool's."""
 _LONGEST = 200
 """Characters of a name; readers of the format take 255."""
 
@@ -28,12 +30,13 @@ def written_program(translation: Translation, found: Incumbent) -> str:
     master = found.master
 
     def plain(name: str) -> str:
-        """Return a name with pool and quarter in words if it ends in their numbers."""
+        """Return a name with pool, or offer, and quarter in words if it ends in their numbers."""
         placed = _PLACED.fullmatch(name)
         if placed is None:
             return name
-        pool = master.problem.pools[int(placed[2])].name
-        return f"{placed[1]} {pool} {translation.quarters[int(placed[3])]}"
+        kind, number = placed[1], int(placed[2])
+        places = master.problem.supplies if kind in _OF_OFFERS else master.problem.pools
+        return f"{kind} {places[number].name} {translation.quarters[int(placed[3])]}"
 
     names = {index: plain(one.name) for index, one in enumerate(master.program.variables)}
     for (number, position), index in master.choice.items():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.node_packing.cutting import Cut
+from planner.packing.cutting import Cut
 from planner.packing.problem import WHOLE, Choice, Pool, Problem, RunWindow, Shape
 from planner.packing.solver import Program
 

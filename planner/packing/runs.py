@@ -9,10 +9,9 @@ from math import floor
 from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
-from planner.packing.master import MasterProgram, PoolInQuarter, Usage
-from planner.packing.node_packing.cutting import CuttingStock, Packed
-from planner.packing.node_packing.hourly_runs import HourlyPool, Rental, hired
-from planner.packing.node_packing.list_schedule import (
+from planner.packing.cutting import CuttingStock, Packed
+from planner.packing.hourly_runs import HourlyPool, Rental, hired
+from planner.packing.list_schedule import (
     Cap,
     Placed,
     Room,
@@ -21,6 +20,7 @@ from planner.packing.node_packing.list_schedule import (
     one_after_the_other,
     scheduled,
 )
+from planner.packing.master import MasterProgram, PoolInQuarter, Usage
 from planner.packing.problem import Shape
 
 Schedule = dict[int, tuple["Placed", ...]]

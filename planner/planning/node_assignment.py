@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TypeAlias
 
-from planner.packing.node_packing.shared_gpus import starts
 from planner.packing.problem import WHOLE, Part, Pool, Problem, Shape
+from planner.packing.shared_gpus import starts
 from planner.packing.solution import Bundle, Layout, Member
 from planner.planning.fleet import Fleet
 

@@ -112,6 +112,19 @@ def test_the_program_that_is_written_has_the_bound_as_its_least_value(scenario, 
     assert "is there already" in again.stderr
 
 
+def test_rows_of_an_offer_are_written_under_its_name(scenario, run, tmp_path):
+    text = scenario.read_text(encoding="utf-8")
+    breaks = "deliveries: 3, price_breaks: [{from_nodes: 2, price_usd: 290000}]"
+    offer = f"{{node_type: xe9680-h200, kind: buy, price_usd: 300000, {breaks}}}"
+    more = "".join(f"  offer-{number}: {offer}\n" for number in range(4))
+    scenario.write_text(text.replace("offers:\n", f"offers:\n{more}"), encoding="utf-8")
+    assert run("plan", str(scenario), "--write-lp", str(tmp_path / "plan.lp")).exit_code == 0
+    written = (tmp_path / "plan.lp").read_text(encoding="utf-8")
+    for number in range(4):
+        assert f"deliveries_offer_{number}_2027Q2" in written
+        assert f"one_lot_offer_{number}_2027Q2" in written
+
+
 def test_warnings_of_sizing_name_the_gpu_types_that_the_plan_uses(run):
     quickstart = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
     plan = json.loads(run("plan", quickstart, "--format", "json").stdout)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from planner.packing.build import build_master
-from planner.packing.node_packing.cutting import (
+from planner.packing.cutting import (
     Cut,
     CuttingStock,
     Packed,

@@ -7,7 +7,7 @@ import pytest
 
 from planner.packing.build import build_master
 from planner.packing.constraints.quotas import hold_by_hour
-from planner.packing.node_packing.list_schedule import Placed
+from planner.packing.list_schedule import Placed
 from planner.packing.problem import Choice, Demand, Problem, Quota, RunWindow, Shape
 from tests.packing.draws import quota
 from tests.packing.meaning import SLOT, slots

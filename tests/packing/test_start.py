@@ -7,9 +7,9 @@ import pytest
 from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.incumbent import Infeasible, begin
-from planner.packing.node_packing.shared_gpus import first_fit_with_parts
 from planner.packing.problem import Part, Pool, Shape
 from planner.packing.search import rooted, search
+from planner.packing.shared_gpus import first_fit_with_parts
 from planner.packing.solver import solve_linear
 from planner.packing.work import spent
 from tests.packing.draws import QUARTERED, draw

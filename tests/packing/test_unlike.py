@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 
 from planner.packing.build import build_master
+from planner.packing.cutting import fullest_first_fit, nodes_in
 from planner.packing.layouts import cutting_stocks
 from planner.packing.local_search import place_unlike
-from planner.packing.node_packing.cutting import fullest_first_fit, nodes_in
 from planner.packing.problem import Shape
 from planner.packing.solver import solve_integer
 

@@ -21,8 +21,8 @@ from planner.packing.constraints import (
     traffic,
 )
 from planner.packing.constraints.base import Condition
+from planner.packing.list_schedule import Placed
 from planner.packing.master import MasterProgram
-from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.translation import Translation
 
 

@@ -22,9 +22,9 @@ from planner.packing.constraints.base import (
     rising,
     widening,
 )
+from planner.packing.dual_feasible import times_of
+from planner.packing.list_schedule import Placed
 from planner.packing.master import MasterProgram, Terms
-from planner.packing.node_packing.dual_feasible import times_of
-from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.problem import ALL_TRAFFIC, WHOLE, Choice, Demand, Problem, Quota, RunWindow
 from planner.packing.translation import Translation
 

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import mul
 
-from planner.packing.node_packing.cutting import (
+from planner.packing.cutting import (
     CuttingStock,
     Packed,
     fullest_first_fit,
     nodes_in,
 )
-from planner.packing.node_packing.cutting import shares as shares_of
+from planner.packing.cutting import shares as shares_of
 from planner.packing.problem import WHOLE, Part, Pool, Shape
 from planner.packing.solver import Program, solve_integer
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing import work
-from planner.packing.node_packing.list_schedule import (
+from planner.packing.list_schedule import (
     ORDERS,
     Cap,
     Placed,

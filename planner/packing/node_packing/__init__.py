@@ -1,1 +1,0 @@
-"""What one node holds: cutting stocks of whole and partial GPUs, and the schedule of runs."""
