@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake, where it is, and what would mend it."""
+    """One mistake, its place, and what would mend it."""
 
     message: str
     """What was found and what is allowed, without a full stop."""
@@ -39,13 +39,13 @@ class Finding:
     column: int | None = None
     """1-based."""
     path: str | None = None
-    """Dotted path in the file, as `jobs.chat.tune.method`."""
+    """The dotted path in the file, such as `jobs.chat.tune.method`."""
     source_line: str | None = None
     """The line as written, for the caret."""
     hint: str | None = None
 
     def headline(self) -> str:
-        """`file:line:column: path: message`, leaving out what is unknown."""
+        """Return `file:line:column: path: message`, leaving out what is unknown."""
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
         return ": ".join(part for part in (place, self.path, self.message) if part)
 
@@ -57,7 +57,7 @@ class PlannerError(Exception):
 
 
 class InputError(PlannerError):
-    """The inputs are refused; all mistakes at once."""
+    """The inputs are refused; it carries all mistakes at once."""
 
     exit_code = ExitCode.INPUT
 
@@ -65,11 +65,11 @@ class InputError(PlannerError):
         super().__init__("\n".join(finding.headline() for finding in findings))
         self.findings = findings
         self.known = known
-        """What was read all the same, for whoever looks for further mistakes; None: nothing."""
+        """What could be read in spite of the mistakes; None: nothing."""
 
 
 def refuse(findings: Iterable[Finding]) -> None:
-    """Raise InputError where there are any."""
+    """Raise InputError if there are any findings."""
     if found := list(findings):
         raise InputError(*found)
 
@@ -91,11 +91,11 @@ class InfeasibleError(PlannerError):
         self.reasons = reasons
         self.remedies = remedies
         self.lacking = lacking
-        """Jobs that are without room, where the fewest GPUs are."""
+        """Jobs without room, chosen so that the fewest GPUs are."""
 
     @property
     def cause(self) -> str:
-        """The headline without its opening: what stands in the way."""
+        """Return the headline without its opening: what prevents a plan."""
         return self.headline.removeprefix("no plan exists: ")
 
 
@@ -106,7 +106,7 @@ class LimitError(PlannerError):
 
 
 class CheckError(PlannerError):
-    """The independent check disagrees with the answer: every disagreement, in words."""
+    """The independent check disagrees with the answer; it carries every disagreement."""
 
     exit_code = ExitCode.UNVERIFIED
 
@@ -115,11 +115,11 @@ class CheckError(PlannerError):
         super().__init__(f"{whose} failed its independent check\n" + "\n".join(violations))
         self.violations = violations
         self.file = file
-        """Where the plan was saved; None: it was made just now."""
+        """Where the plan was saved; None: it was just made."""
 
 
 class DisagreementError(PlannerError):
-    """Another solver has a solution where the first one proved that there is none."""
+    """Another solver found a solution although the first one proved that there is none."""
 
     exit_code = ExitCode.UNVERIFIED
 
@@ -128,7 +128,7 @@ class DisagreementError(PlannerError):
         self.headline = headline
         self.reasons = reasons
         self.files = files
-        """By name: the program and each solver's answer, for whoever looks into it."""
+        """By name, the program and each solver's answer, for an investigation."""
 
 
 class PlannerWarning(UserWarning):

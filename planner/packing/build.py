@@ -1,4 +1,4 @@
-"""The program that counts nodes: units by choice and pool, nodes bought and rented by quarter.
+"""States the master program: units by choice and pool, nodes bought and rented by quarter.
 
 Units of the same shape on the same pool are counted together, so the program's size follows the
 variety of the portfolio. It is a relaxation of the real packing: resources are summed over a pool's
@@ -8,17 +8,14 @@ it in mathematics; row names follow that page.
 A pool whose nodes do not mix is stated as two: one for whole and shared GPUs, with all offers and
 owned nodes, and one for partitioned GPUs, to which the first lends nodes, quarter by quarter.
 
-By its GPU-hours, a run of eight GPUs for a day is a hundredth of a node; and yet it needs one on
-which nothing stays all quarter. GPUs of a node beside each other on which runs of so many GPUs take
-turns are a *lane*: a node of which some GPUs stay taken has as many of a width as fit the rest. A
-lane of a run on several nodes is as many nodes, on which nothing stays.
+By its GPU-hours, a run of eight GPUs for a day is a hundredth of a node, and yet it needs one on
+which nothing stays all quarter. Neighbouring GPUs of a node on which runs of so many GPUs take
+turns are a *lane*: a node has as many lanes of a width as fit beside what stays on it. A lane for a
+run on several nodes is as many nodes on which nothing stays.
 
-A GPU that is shared by memory is to its pieces what a node is to pieces of whole GPUs: something
-of one size that holds what fits. So the same functions and the same cutting stock bound how many
-are opened.
-
-Variants of the program ask for units that can be laid out; each is a copy, and the program that
-proves the bound is left as it is.
+A GPU shared by memory is to its pieces what a node is to pieces of whole GPUs, so the same
+functions and the same cutting stock bound how many are opened. Variants of the program, solved
+for units that can be laid out, are copies; the program that proves the bound is left as it is.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Layouts:
 
 
 def cutting_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
-    """By pool that runs something."""
+    """Return the stock of each pool that runs something."""
     pools = master.problem.pools
     kinds: dict[tuple[str, Shape], set[Shape]] = {}
     for number, quarter in master.usages:

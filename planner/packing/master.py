@@ -266,7 +266,7 @@ class MasterProgram:
         return {index: share for index, share in acquired.items() if on or index not in self._off}
 
     def stand(self, pool: int, quarter: int, values: Sequence[float], *, on: bool = False) -> float:
-        """The same in a solution with those that are owned, spare ones included."""
+        """Return all nodes that stand there in a solution, owned and spare ones included."""
         terms = self.standing(pool, quarter, on=on)
         owned = self.problem.pools[pool].owned_in(quarter)
         return owned + sum(values[index] * factor for index, factor in terms.items())

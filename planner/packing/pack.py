@@ -73,7 +73,7 @@ def solve(
 
 
 attempt = partial(solve, explain=False)
-"""The same where nobody asks for the reasons: raises Infeasible."""
+"""Solve without looking for reasons: raises Infeasible if no plan exists."""
 
 _TOLERANCE = 1e-6
 

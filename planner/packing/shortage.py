@@ -137,10 +137,10 @@ def _count(amount: float) -> str:
 
 
 def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """The jobs that go without, so that the fewest GPUs do: a line each, with the most at once.
+    """Name the jobs that lack room, so that the fewest GPUs do: a line each.
 
-    Units of a job that may change their GPU type are stated one by one, units that begin in
-    different quarters apart.
+    With the most units at once. Units of a job that may change their GPU type are stated one by
+    one, and units that begin in different quarters apart.
     """
     alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number in range(len(translation.problem.demands)):

@@ -189,7 +189,7 @@ class Futures:
 
 
 def _quantile(uniform: Fraction, low: Fraction, likely: Fraction, high: Fraction) -> Fraction:
-    """Of the triangular distribution; its square root is taken in whole numbers, to 2^-53."""
+    """Return a quantile of the triangular distribution, with its root in integers, to 2^-53."""
     if uniform <= (likely - low) / (high - low):
         return low + _root(uniform * (high - low) * (likely - low))
     return high - _root((1 - uniform) * (high - low) * (high - likely))
@@ -429,7 +429,7 @@ def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
 def _costliest(
     found: Sequence[PlanSummary], known: Sequence[PlanSummary], planned: Sequence[int]
 ) -> tuple[int, ...]:
-    """Of the futures that have a plan, the bad cases: first those that it falls short in."""
+    """Return the bad cases among the futures with a plan, first those in which it falls short."""
 
     def rank(place: int) -> tuple[int, int, int]:
         cost = found[place].cost_cents
@@ -439,7 +439,10 @@ def _costliest(
 
 
 def mean_of_worst(costs: Sequence[int]) -> int:
-    """Of sorted costs, the mean of the last `WORST_PER_CENT`, rounded down; at least of one."""
+    """Return the mean of the last `WORST_PER_CENT` of sorted costs, rounded down.
+
+    At least of one.
+    """
     worst = costs[-_bad_cases(len(costs)) :]
     return sum(worst) // len(worst)
 
@@ -549,5 +552,5 @@ def assess_risk(
 
 
 def at_percentile(values: Sequence[int], share: int) -> int:
-    """Of sorted values, the one at so many per cent, by nearest rank."""
+    """Return the sorted value at so many per cent, by nearest rank."""
     return values[ceil(len(values) * share / 100) - 1]
