@@ -259,15 +259,21 @@ def numbered_sections(
     *,
     appendices: Collection[str] = (),
 ) -> tuple[Block, ...]:
-    """Sections by their keys under numbered titles with anchors, of appendices with letters."""
+    """Yield sections under numbered titles with anchors; appendices have letters.
+
+    Sections without content are left out and take no number.
+    """
     letters, numbers = iter(ascii_uppercase), iter(range(1, len(sections) + 1))
+    draft = TracedPlan(plan, beside=beside)
     titles = {
         key: f"{next(letters) if key in appendices else next(numbers)}. {title}"
-        for key, (title, _) in sections.items()
+        if any(True for _ in told(draft))
+        else ""
+        for key, (title, told) in sections.items()
     }
     traced = TracedPlan(plan, titles, beside=beside)
     blocks: list[Block] = []
-    for place, (key, (_, told)) in enumerate(sections.items()):
+    for place, (key, (title, told)) in enumerate(sections.items()):
         if content := tuple(told(traced)):
-            blocks += (Heading(titles[key], 2, anchor_of(place)), *content)
+            blocks += (Heading(titles[key] or title, 2, anchor_of(place)), *content)
     return tuple(blocks)

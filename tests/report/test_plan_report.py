@@ -3,7 +3,15 @@ import re
 import pytest
 
 from planner.planning.plan import Note
-from planner.reporting.documents import FULL, Detail, plan_document
+from planner.reporting.document import Heading
+from planner.reporting.documents import (
+    FULL,
+    Detail,
+    drawn_document,
+    justification_document,
+    plan_document,
+    quarterly_document,
+)
 from planner.reporting.sections.placement import node_map
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.terminal import TerminalOptions, render
@@ -228,3 +236,11 @@ def test_a_screen_counts_the_checks_that_a_document_lists(plan):
     for one in checks:
         assert one not in shown
         assert f"- {one}" in drawn
+
+
+def test_sections_are_numbered_without_gaps(plan):
+    for document in (drawn_document(plan), justification_document(plan), quarterly_document(plan)):
+        titles = [one.text for one in document if isinstance(one, Heading) and one.level == 2]
+        numbers = [int(title.partition(".")[0]) for title in titles if title[0].isdigit()]
+        assert numbers == [*range(1, len(numbers) + 1)]
+        assert len(numbers) > 8
