@@ -13,10 +13,8 @@ from planner.errors import CheckError
 from planner.inputs.settled import Inputs
 from planner.planning.checks import (
     demand,
-    figures,
     gpus,
     money,
-    moves,
     nodes,
     placement,
     sites,
@@ -100,9 +98,9 @@ _STAGES: tuple[tuple[Callable[[PlanCase], Findings], ...], ...] = (
         *placement.CHECKS,
         *sites.SPARES,
         *gpus.CHECKS,
-        *moves.CHECKS,
+        *placement.TODAY,
         *sites.CHECKS,
-        *figures.CHECKS,
+        *placement.FIGURES,
         *money.CHECKS,
         *demand.CHECKS,
         *teams.CHECKS,

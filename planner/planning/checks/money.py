@@ -14,7 +14,7 @@ from planner.inputs.settled import SettledOffer
 from planner.inputs.text import count_of, usd
 from planner.planning.checks.case import Findings, PlanCase, differences, in_force
 from planner.planning.checks.demand import token_cents
-from planner.planning.checks.moves import moves_cents
+from planner.planning.checks.placement import moves_cents
 from planner.planning.plan import Node, Origin
 
 Flow = tuple[str, int, int, Fraction]

@@ -19,7 +19,7 @@ from planner.planning.checks.case import (
     each_difference,
     in_force,
 )
-from planner.planning.checks.moves import running_today
+from planner.planning.checks.placement import running_today
 from planner.planning.plan import Node
 from planner.sizing.candidate import Candidate
 

@@ -20,7 +20,7 @@ from planner.planning.checks.case import (
     node_hours,
 )
 from planner.planning.checks.money import costs_of_tokens, node_costs, present_cents
-from planner.planning.checks.moves import moves_cents
+from planner.planning.checks.placement import moves_cents
 from planner.planning.plan import Chargeback, Occupant, TeamUse
 from planner.planning.words import gpus_text, moment
 
