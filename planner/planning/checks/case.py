@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -35,6 +35,10 @@ class PlanCase:
     asked: tuple[SizedJob, ...]
     """All jobs as the scenario asks for them."""
     plan: Plan
+    node_costs: dict[tuple[object, ...], dict[str, list[int]]] = field(
+        default_factory=dict, init=False, compare=False
+    )
+    """What `checks.money` has worked out: the cost of each kind of node, by what it depends on."""
 
     @cached_property
     def short(self) -> dict[str, ShortJob]:

@@ -331,11 +331,8 @@ def _first_quarter(case: PlanCase) -> Iterator[tuple[Unit, _Today, set[str], boo
 
 def moves_cents(case: PlanCase) -> dict[str, int]:
     """Return the cost of each job's moves in the first quarter."""
-    found: dict[str, int] = {}
-    for (job, _), _, _, leaves in _first_quarter(case):
-        if leaves:
-            found[job] = found.get(job, 0) + _move_cents(case, job)
-    return found
+    leaving = (job for (job, _), _, _, leaves in _first_quarter(case) if leaves)
+    return {job: count * _move_cents(case, job) for job, count in Counter(leaving).items()}
 
 
 def _moves_today(case: PlanCase) -> Findings:
@@ -362,18 +359,14 @@ def _moves_today(case: PlanCase) -> Findings:
         for move in current.moves
     }
     yield from differences("the moves of running units", found, expected)
-    figures = (
-        len(current.moves),
-        current.units,
-        current.stopped,
-        current.pinned,
-        current.cost_cents,
-    )
+    counts = (current.units, current.stopped, current.pinned, current.cost_cents)
     stopped = len(today) - sum(1 for _ in _first_quarter(case))
     pinned = sum(place.pinned for place in today.values())
     cents = sum(moves_cents(case).values())
     wanted = (len(expected), len(today), stopped, pinned, cents)
-    yield from differences("(moves, running units, stopped, pinned, cents)", figures, wanted)
+    yield from differences(
+        "(moves, running units, stopped, pinned, cents)", (len(current.moves), *counts), wanted
+    )
     return "what moves is counted from the placements, and its cost is right to the cent"
 
 
@@ -434,17 +427,13 @@ def _moves(case: PlanCase) -> Findings:
         moves[quarter] = sum(
             {node.id for node, _ in before[piece]} != {node.id for node, _ in places}
             for piece, places in now.items()
-            if piece in before and not _is_run(before[piece]) and not _is_run(places)
+            # The next run of some hours may sit elsewhere.
+            if piece in before and before[piece][0][1].hours is None and places[0][1].hours is None
         )
     yield from differences(
         "the number of units that move, by quarter,", case.plan.moves, tuple(moves)
     )
     return "the units that change node are counted rightly"
-
-
-def _is_run(places: list[tuple[Node, Occupant]]) -> bool:
-    """Return whether an occupant is a run of some hours, whose next run may sit elsewhere."""
-    return places[0][1].hours is not None
 
 
 def _storage(case: PlanCase) -> Findings:
