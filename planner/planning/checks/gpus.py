@@ -131,15 +131,12 @@ def _parts(case: PlanCase) -> Findings:
 def _hosts(case: PlanCase) -> Findings:
     for label, node, occupants in case.uses():
         for hour, here in _turns(occupants):
-            cpus = sum(one.cpus for one in here)
-            memory_mb = sum(one.memory_mb for one in here)
+            cpus, memory_mb = sum(one.cpus for one in here), sum(one.memory_mb for one in here)
+            where = f"{_when(label, hour)}: {node.id}"
             if cpus > node.cpus:
-                yield f"{_when(label, hour)}: {node.id} has {node.cpus} cores, {cpus} are taken"
+                yield f"{where} has {node.cpus} cores, {cpus} are taken"
             if memory_mb > node.memory_mb:
-                yield (
-                    f"{_when(label, hour)}: {node.id} has {node.memory_mb} MB of memory, "
-                    f"{memory_mb} are taken"
-                )
+                yield f"{where} has {node.memory_mb} MB of memory, {memory_mb} are taken"
     return "no node gives more cores or host memory than it has"
 
 
@@ -231,10 +228,8 @@ def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
     elif part.profile is None and part.taken != candidate.shared_mb:
         yield f"{what} takes {part.taken:,} MB of a GPU, it needs {candidate.shared_mb:,}"
     if part.profile is None and part.of > candidate.gpu_capacity_mb:
-        yield (
-            f"{what} counts on {part.of:,} MB of a GPU, that offers it "
-            f"{candidate.gpu_capacity_mb:,}"
-        )
+        most_mb = candidate.gpu_capacity_mb
+        yield f"{what} counts on {part.of:,} MB of a GPU, that offers it {most_mb:,}"
 
 
 def _allowed(case: PlanCase, what: str, job: str, one: Occupant) -> Iterator[str]:

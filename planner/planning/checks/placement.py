@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
-from itertools import count as naturals
 from typing import NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -153,25 +152,14 @@ def _needs(case: PlanCase) -> Findings:
             way = one.way if one.way.startswith(node.gpu_type) else node.gpu_type
             yield f"{what} may not use {way}"
         else:
-            yield from _amounts(what, candidate, places)
+            held = [(len(one.gpus), one.cpus, one.memory_mb) for _, one in places]
+            expected = (candidate.gpus, candidate.cpus, candidate.memory_mb)
+            found = tuple(map(sum, zip(*held, strict=True)))
+            yield from differences(f"{what}: (GPUs, cores, MB)", found, expected)
+            if min(map(min, held)) < 0:
+                yield f"{what} takes less than nothing of a node"
             yield from _together(case, what, candidate, places)
     return "each unit has the GPUs, cores and memory that its sizing asks for"
-
-
-def _amounts(
-    what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
-) -> Iterator[str]:
-    """Check that a piece holds exactly the GPUs, cores and host memory of its candidate."""
-    occupants = [occupant for _, occupant in places]
-    found = (
-        sum(len(occupant.gpus) for occupant in occupants),
-        sum(occupant.cpus for occupant in occupants),
-        sum(occupant.memory_mb for occupant in occupants),
-    )
-    expected = (candidate.gpus, candidate.cpus, candidate.memory_mb)
-    yield from differences(f"{what}: (GPUs, cores, MB)", found, expected)
-    if any(occupant.cpus < 0 or occupant.memory_mb < 0 for occupant in occupants):
-        yield f"{what} takes less than nothing of a node"
 
 
 def _together(
@@ -212,7 +200,10 @@ def _nodes_used(case: PlanCase) -> Findings:
 def _keeps(case: PlanCase) -> Findings:
     gpu_types: dict[str, Counter[str]] = defaultdict(Counter)
     ways: dict[str, Counter[str]] = defaultdict(Counter)
-    for (job, unit), seen in case.ways_of.items():
+    found: dict[Unit, set[tuple[str, str]]] = defaultdict(set)
+    for _, _, (job, unit, _), places in case.pieces():
+        found[job, unit].update((node.gpu_type, one.way) for node, one in places)
+    for (job, unit), seen in found.items():
         of_type, in_way = {gpu_type for gpu_type, _ in seen}, {way for _, way in seen}
         keeps = job not in case.sized or case.sized[job].keeps_gpu_type
         if keeps and len(of_type) > 1:
@@ -278,33 +269,23 @@ def _pool_of(node: Node) -> str:
     return f"{node.node_type}/{node.site}"
 
 
-def _places(case: PlanCase, quarter: int, unit: Unit) -> Iterator[list[Node]]:
-    """Return the nodes of each run of a unit, or of the unit itself."""
-    for replica in naturals(1):
-        places = case.seats[quarter].get((*unit, replica))
-        if not places:
-            return
-        yield [node for node, _ in places]
-
-
 def _pinned(case: PlanCase) -> Findings:
     for unit, today in running_today(case).items():
         for quarter, label in enumerate(case.labels if today.pinned else ()):
-            for nodes in _places(case, quarter, unit):
+            for (*whose, _), places in case.seats[quarter].items():
+                if tuple(whose) != unit:
+                    continue
+                nodes = [node for node, _ in places]
                 ids = {node.id for node in nodes}
                 told = f"{label}: unit {unit[1]} of {unit[0]} is pinned to"
-                if today.nodes and ids != today.nodes:
-                    yield f"{told} {_ids(today.nodes)}, but is on {_ids(ids)}"
-                elif {_pool_of(node) for node in nodes} != {today.pool}:
-                    yield f"{told} {today.pool}, but is on {_ids(ids)}"
+                where = {_pool_of(node) for node in nodes}
+                if ids != today.nodes if today.nodes else where != {today.pool}:
+                    to = ", ".join(sorted(today.nodes)) or today.pool
+                    yield f"{told} {to}, but is on {', '.join(sorted(ids))}"
     pinned = sum(place.pinned for place in running_today(case).values())
     if not pinned:
         return "no running unit is pinned"
     return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
-
-
-def _ids(ids: set[str] | frozenset[str]) -> str:
-    return ", ".join(sorted(ids))
 
 
 def _move_cents(case: PlanCase, job: str) -> int:
@@ -397,7 +378,9 @@ def _utilization(case: PlanCase, pool: PoolUse, quarter: int, there: list[Node])
     }
     hours = case.quarter_hours
     spare = case.spare(pool.node_type, pool.site) if used and not pool.offer else 0
-    if case.shares_spares(pool.node_type, pool.site):
+    site = case.inputs.scenario.sites.get(pool.site)
+    groups = site.spare_groups.values() if site else ()
+    if any(pool.node_type in group.node_types for group in groups):
         spare = max(spare, pool.nodes_spare[quarter])  # whether they suffice is checked by itself
     expected = {
         "nodes": len(serving),

@@ -143,13 +143,8 @@ def _each_rack(case: PlanCase, name: str, racks: Racks) -> Iterator[str]:
 def _cooling(case: PlanCase) -> Findings:
     for node in case.plan.nodes:
         site = case.inputs.scenario.sites.get(node.site)
-        if (
-            site is None
-            or node.hours is not None
-            or site.cooling is None
-            or set(site.cooling) == {"air", "liquid"}
-        ):
-            continue
+        if site is None or node.hours or not site.cooling or len(set(site.cooling)) == 2:
+            continue  # both air and liquid cool anything
         ways = cooled_by(case.inputs.catalog.nodes[node.node_type]) or frozenset()
         if not ways & set(site.cooling):
             yield f"node {node.id} cannot be cooled at {node.site}, which has {site.cooling[0]}"

@@ -270,7 +270,7 @@ def _told(use: TeamUse) -> str:
 
 def _endpoints(case: PlanCase) -> Findings:
     """Check the tokens and the cost of each serving job with a load."""
-    hours = Fraction(case.inputs.settings.hours_per_quarter.value)
+    hours = case.quarter_hours
     costs, gpus = _pool_costs(case)
     held: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
     for quarter, _, (job, _, _), places in case.pieces():
