@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations, groupby
 
@@ -43,10 +44,10 @@ def _gpus(case: PlanCase) -> Findings:
     for label, node, occupants in case.uses():
         told: set[int] = set()
         for hour, here in _turns(occupants):
-            held: dict[int, list[Occupant]] = {}
+            held: dict[int, list[Occupant]] = defaultdict(list)
             for one in here:
                 for gpu in one.gpus:
-                    held.setdefault(gpu, []).append(one)
+                    held[gpu].append(one)
             for gpu, holders in sorted(held.items()):
                 faults = [] if gpu in told else list(_faults(f"GPU {gpu} of {node.id}", holders))
                 told.update([gpu] if faults else [])
@@ -160,26 +161,24 @@ def _runs(case: PlanCase) -> Findings:
         window = _window(stated.run if stated else None)
         for fault in _timed(quarter, candidate.planned_hours, first.hours, window):
             yield f"{what} {fault}"
-    runs = sum(bool(places[0][1].hours) for *_, places in _seated(case))
+    runs = sum(bool(places[0][1].hours) for *_, places in case.pieces())
     if not runs:
         return "every unit holds its GPUs all quarter"
-    return (
-        f"{count_of(runs, 'run')}: long enough, between release and deadline, and not moved "
-        "meanwhile"
-    )
+    told = "long enough, between release and deadline, and not moved meanwhile"
+    return f"{count_of(runs, 'run')}: {told}"
 
 
 def _window(run: Run | None) -> tuple[int, int]:
     """Return the hours of the quarter, start and end, in which a run may take place."""
     if run is None:
         return 0, RUN_HOURS
-    hours = []
-    for at, more in ((run.release, 0), (run.deadline, 1)):
-        if isinstance(at, int):
-            hours.append((at - 1 + more) * 7 * 24)
-        else:
-            hours.append(((at - Quarter.of(at).start).days + more) * 24)
-    return hours[0], min(hours[1], RUN_HOURS)
+    start, end = (
+        (at - 1 + more) * 7 * 24
+        if isinstance(at, int)
+        else ((at - Quarter.of(at).start).days + more) * 24
+        for at, more in ((run.release, 0), (run.deadline, 1))
+    )
+    return start, min(end, RUN_HOURS)
 
 
 def _timed(
@@ -207,12 +206,11 @@ def _parts_as_sized(case: PlanCase) -> Findings:
             yield from _as_sized(what, candidate, one)
         if one.part is not None:
             yield from _allowed(case, what, job, one)
-    parts = sum(bool(places[0][1].part) for *_, places in _seated(case))
+    parts = sum(bool(places[0][1].part) for *_, places in case.pieces())
     if not parts:
         return "every unit has whole GPUs"
-    return (
-        f"{count_of(parts, 'part')} of GPUs are held, by serving jobs alone, as their sizing says"
-    )
+    told = count_of(parts, "part")
+    return f"{told} of GPUs are held, by serving jobs alone, as their sizing says"
 
 
 def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:

@@ -169,13 +169,10 @@ def released_cents(case: PlanCase, name: str, label: str, *, sold: bool) -> dict
         str(quarter) for quarter in case.quarters if not entry.retires or quarter < entry.retires
     )
     kept = _compared("owned", name, entry.node_type, entry.site, there)
-    gone = (
-        kept.model_copy(update={"in_service": there[:at], "sold": label})
-        if sold
-        else kept.model_copy(
-            update={"in_service": tuple(one for one in there if one != label), "off": (label,)}
-        )
-    )
+    without: dict[str, object] = {"in_service": there[:at], "sold": label}
+    if not sold:
+        without = {"in_service": there[:at] + there[at + 1 :], "off": (label,)}
+    gone = kept.model_copy(update=without)
     before, after = node_costs(case, kept), node_costs(case, gone)
     brought, given_up = (sum(after.get(kind, [0])[:-1]) for kind in _OF_A_SALE)
     paid = [

@@ -93,9 +93,9 @@ def _replicas(case: PlanCase) -> Findings:
     """Check the number of replicas or runs: what the job's load or its runs per quarter require."""
     for quarter, seats in enumerate(case.seats):
         label = case.labels[quarter]
-        found: dict[tuple[str, int], list[int]] = {}
+        found: dict[Unit, list[int]] = defaultdict(list)
         for job, unit, replica in sorted(seats):
-            found.setdefault((job, unit), []).append(replica)
+            found[job, unit].append(replica)
         for (job, unit), replicas in found.items():
             candidate = case.candidate(job, *seats[job, unit, replicas[0]][0])
             if candidate is None:
@@ -270,19 +270,16 @@ def _pool_of(node: Node) -> str:
 
 
 def _pinned(case: PlanCase) -> Findings:
-    for unit, today in running_today(case).items():
-        for quarter, label in enumerate(case.labels if today.pinned else ()):
-            for (*whose, _), places in case.seats[quarter].items():
-                if tuple(whose) != unit:
-                    continue
-                nodes = [node for node, _ in places]
-                ids = {node.id for node in nodes}
-                told = f"{label}: unit {unit[1]} of {unit[0]} is pinned to"
-                where = {_pool_of(node) for node in nodes}
-                if ids != today.nodes if today.nodes else where != {today.pool}:
-                    to = ", ".join(sorted(today.nodes)) or today.pool
-                    yield f"{told} {to}, but is on {', '.join(sorted(ids))}"
-    pinned = sum(place.pinned for place in running_today(case).values())
+    running = running_today(case)
+    for _, label, (job, unit, _), places in case.pieces():
+        today = running.get((job, unit))
+        if today is None or not today.pinned:
+            continue
+        ids, pools = {node.id for node, _ in places}, {_pool_of(node) for node, _ in places}
+        if ids != today.nodes if today.nodes else pools != {today.pool}:
+            to, found = ", ".join(sorted(today.nodes)) or today.pool, ", ".join(sorted(ids))
+            yield f"{label}: unit {unit} of {job} is pinned to {to}, but is on {found}"
+    pinned = sum(place.pinned for place in running.values())
     if not pinned:
         return "no running unit is pinned"
     return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"

@@ -188,14 +188,11 @@ def _figures(case: PlanCase) -> Findings:
         site, nodes = sites.get(use.site), _here(case, use.site)
         if site is None:
             continue
+        entered = Counter(label for node in nodes for label in node.in_service)
+        racks = Counter(label for label, _ in {at for one in nodes for at in _stands(case, one)})
         expected = {
-            "nodes": tuple(
-                sum(label in node.in_service for node in nodes) for label in case.labels
-            ),
-            "racks_used": tuple(
-                len({rack for node in nodes for at, rack in _stands(case, node) if at == label})
-                for label in case.labels
-            ),
+            "nodes": tuple(entered[label] for label in case.labels),
+            "racks_used": tuple(racks[label] for label in case.labels),
         }
         taken = {}
         for one in LIMITED:
