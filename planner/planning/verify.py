@@ -13,10 +13,8 @@ from planner.errors import CheckError
 from planner.inputs.settled import Inputs
 from planner.planning.checks import (
     demand,
-    figures,
     gpus,
     money,
-    moves,
     nodes,
     placement,
     sites,
@@ -74,24 +72,23 @@ def _bound(case: PlanCase) -> Findings:
         yield f"the status is proved, but the gap {gap} is above the asked {proof.asked_gap}"
     return (
         "the bound does not exceed the cost, the gap is stated rightly, and the status is "
-        f"'{case.plan.proof.status}' accordingly"
+        f"'{proof.status}' accordingly"
     )
 
 
 def _terms(case: PlanCase) -> Findings:
     proof = case.plan.proof
+    told = "the jobs' price tags and the other terms add up to the bound"
     total = sum(cents for _, cents in proof.bound_terms)
     if total != proof.bound_cents:
         yield f"the terms of the bound add up to {total}, the bound is {proof.bound_cents}, cents"
     if not proof.bound_terms:
         yield "the bound has no terms"
-        return _TERMS
+        return told
     tags = sum(job.tag_cents for job in case.plan.jobs)
     yield from differences("the sum of the jobs' price tags, cents,", proof.bound_terms[0][1], tags)
-    return _TERMS
+    return told
 
-
-_TERMS = "the jobs' price tags and the other terms add up to the bound"
 
 _STAGES: tuple[tuple[Callable[[PlanCase], Findings], ...], ...] = (
     (*nodes.FIRST, *demand.FIRST),
@@ -100,9 +97,9 @@ _STAGES: tuple[tuple[Callable[[PlanCase], Findings], ...], ...] = (
         *placement.CHECKS,
         *sites.SPARES,
         *gpus.CHECKS,
-        *moves.CHECKS,
+        *placement.TODAY,
         *sites.CHECKS,
-        *figures.CHECKS,
+        *placement.FIGURES,
         *money.CHECKS,
         *demand.CHECKS,
         *teams.CHECKS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -35,6 +35,10 @@ class PlanCase:
     asked: tuple[SizedJob, ...]
     """All jobs as the scenario asks for them."""
     plan: Plan
+    node_costs: dict[tuple[object, ...], dict[str, list[int]]] = field(
+        default_factory=dict, init=False, compare=False
+    )
+    """What `checks.money` has worked out: the cost of each kind of node, by what it depends on."""
 
     @cached_property
     def short(self) -> dict[str, ShortJob]:
@@ -151,16 +155,11 @@ class PlanCase:
 
         Unknown nodes are left out; another check reports them.
         """
-        found = []
-        for uses in self.plan.placements:
-            seats: Seats = defaultdict(list)
-            for use in uses:
-                node = self.nodes.get(use.node)
-                for occupant in use.occupants if node else ():
-                    if node:
-                        seats[occupant.piece].append((node, occupant))
-            found.append(seats)
-        return tuple(found)
+        found: dict[str, Seats] = {label: defaultdict(list) for label in self.labels}
+        for label, node, occupants in self.uses():
+            for occupant in occupants:
+                found[label][occupant.piece].append((node, occupant))
+        return tuple(found.values())
 
     @cached_property
     def held(self) -> tuple[dict[str, tuple[Occupant, ...]], ...]:
@@ -194,10 +193,9 @@ class PlanCase:
     @cached_property
     def _candidates(self) -> dict[str, dict[str, Candidate]]:
         """The candidates by sizing id, then by way."""
-        sizings = {job.sizing.id: job.sizing for job in self.jobs}
         return {
-            key: {candidate.way: candidate for candidate in sizing.candidates}
-            for key, sizing in sizings.items()
+            job.sizing.id: {candidate.way: candidate for candidate in job.sizing.candidates}
+            for job in self.jobs
         }
 
     def candidate(self, job: str, node: Node, occupant: Occupant) -> Candidate | None:
@@ -214,20 +212,6 @@ class PlanCase:
             stated = self.inputs.scenario.sites[site].spare_nodes
             asked.append(stated if isinstance(stated, int) else 0)
         return max(asked)
-
-    def shares_spares(self, node_type: str, site: str) -> bool:
-        """Return whether nodes of another type may stand in for the nodes of this pool."""
-        stated = self.inputs.scenario.sites.get(site)
-        groups = stated.spare_groups.values() if stated else ()
-        return any(node_type in group.node_types for group in groups)
-
-    @cached_property
-    def ways_of(self) -> dict[Unit, set[tuple[str, str]]]:
-        """For each unit, the GPU types and the ways in which it runs, over all quarters."""
-        found: dict[Unit, set[tuple[str, str]]] = defaultdict(set)
-        for _, _, (job, unit, _), places in self.pieces():
-            found[job, unit].update((node.gpu_type, one.way) for node, one in places)
-        return found
 
     def price_usd(self, offer: SettledOffer, quarter: int) -> Decimal:
         """Return the price of each node that enters service in a quarter, given how many do."""

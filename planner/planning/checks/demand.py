@@ -29,6 +29,7 @@ def _listed(case: PlanCase, shortage: Shortage) -> Iterator[str]:
 
 
 def _allowed(case: PlanCase, job: ShortJob) -> Iterator[str]:
+    """Check that a job gives way no further than it may, nor by more units than there are."""
     stated = case.inputs.scenario.jobs[job.name]
     asked = next((case.arriving(one) for one in case.asked if one.name == job.name), ())
     derived = next((one.name for one in case.asked if one.derived_from == job.name), None)
@@ -50,14 +51,9 @@ def _allowed(case: PlanCase, job: ShortJob) -> Iterator[str]:
         )
     elif not any(asked[: len(asked) - job.delay_quarters]):
         yield f"job {job.name} is delayed beyond the horizon"
-    yield from _units_allowed(case, job)
-
-
-def _units_allowed(case: PlanCase, job: ShortJob) -> Iterator[str]:
-    """Check that no more units are short in a quarter than may be, or than there are."""
     if not job.short:
         return
-    may = case.inputs.scenario.jobs[job.name].droppable
+    may = stated.droppable
     due = next((case.due(one) for one in case.asked if one.name == job.name), ())
     yield from differences(f"job {job.name}: quarters of units short", len(job.short), len(due))
     for label, short, units in zip(case.labels, job.short, due, strict=False):
@@ -108,10 +104,6 @@ def _rights(case: PlanCase) -> Findings:
     )
 
 
-Cents = tuple[int, int]
-"""Cents as paid, and cents in present value."""
-
-
 def _on_apis(case: PlanCase) -> Findings:
     """Check that each job may use its APIs, and only for units and quarters in which it is kept."""
     asked = {job.name: case.asked_of(job).units for job in case.asked}
@@ -126,20 +118,15 @@ def _on_apis(case: PlanCase) -> Findings:
                 yield f"job {name} is on {api}, which does not serve it"
             elif len(units) != len(case.labels) or min(units) < 0:
                 yield f"job {name}: units on {api} are {units}"
-            else:
-                yield from _in_time(case, name, api, units)
+            elif (available := apis[api].available) is not None:
+                for count, when in zip(units, case.quarters, strict=True):
+                    if count and when not in available:
+                        yield f"{when}: {name} is on {api}, which is not to be had then"
         for quarter, most in enumerate(asked.get(name, ())):
             if sum(units[quarter] for _, units in there if quarter < len(units)) > most:
                 yield f"{case.labels[quarter]}: more units of {name} are on APIs than the {most}"
     every = sum(sum(units) for there in case.on_apis.values() for _, units in there)
     return f"{count_of(every, 'unit')} (job × quarter) on APIs, where they may be"
-
-
-def _in_time(case: PlanCase, name: str, api: str, units: tuple[int, ...]) -> Iterator[str]:
-    available = case.inputs.scenario.apis[api].available
-    for quarter, count in enumerate(units):
-        if count and available is not None and case.quarters[quarter] not in available:
-            yield f"{case.labels[quarter]}: {name} is on {api}, which is not to be had then"
 
 
 def _rates(case: PlanCase) -> Findings:
@@ -171,8 +158,11 @@ def tokens_of(case: PlanCase, job: str, quarter: int) -> tuple[Fraction, Fractio
     return prompts * (1 - cached), prompts * cached, requests * load.output_tokens
 
 
-def token_cents(case: PlanCase, job: str, api: str, quarter: int) -> Cents:
-    """Return what one unit pays for its tokens in a quarter, each figure rounded half to even."""
+def token_cents(case: PlanCase, job: str, api: str, quarter: int) -> tuple[int, int]:
+    """Return what one unit pays for its tokens in a quarter, in cents.
+
+    As paid, and in present value, each rounded half to even.
+    """
     prices = case.inputs.scenario.apis[api]
     fresh, cached, answers = tokens_of(case, job, quarter)
     price = Fraction(prices.usd_per_million_input_tokens)
@@ -182,11 +172,8 @@ def token_cents(case: PlanCase, job: str, api: str, quarter: int) -> Cents:
         + cached * (price if again is None else Fraction(again))
         + answers * Fraction(prices.usd_per_million_output_tokens)
     ) / 10**6
-    return _cents(usd), _cents(usd * case.discount**quarter)
-
-
-def _cents(usd: Fraction) -> int:
-    return round(round(usd * 100, 20))
+    cents = round(round(usd * 100, 20))
+    return cents, round(round(usd * 100 * case.discount**quarter, 20))
 
 
 def _figures(case: PlanCase) -> Findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations, groupby
 
@@ -43,10 +44,10 @@ def _gpus(case: PlanCase) -> Findings:
     for label, node, occupants in case.uses():
         told: set[int] = set()
         for hour, here in _turns(occupants):
-            held: dict[int, list[Occupant]] = {}
+            held: dict[int, list[Occupant]] = defaultdict(list)
             for one in here:
                 for gpu in one.gpus:
-                    held.setdefault(gpu, []).append(one)
+                    held[gpu].append(one)
             for gpu, holders in sorted(held.items()):
                 faults = [] if gpu in told else list(_faults(f"GPU {gpu} of {node.id}", holders))
                 told.update([gpu] if faults else [])
@@ -131,15 +132,12 @@ def _parts(case: PlanCase) -> Findings:
 def _hosts(case: PlanCase) -> Findings:
     for label, node, occupants in case.uses():
         for hour, here in _turns(occupants):
-            cpus = sum(one.cpus for one in here)
-            memory_mb = sum(one.memory_mb for one in here)
+            cpus, memory_mb = sum(one.cpus for one in here), sum(one.memory_mb for one in here)
+            where = f"{_when(label, hour)}: {node.id}"
             if cpus > node.cpus:
-                yield f"{_when(label, hour)}: {node.id} has {node.cpus} cores, {cpus} are taken"
+                yield f"{where} has {node.cpus} cores, {cpus} are taken"
             if memory_mb > node.memory_mb:
-                yield (
-                    f"{_when(label, hour)}: {node.id} has {node.memory_mb} MB of memory, "
-                    f"{memory_mb} are taken"
-                )
+                yield f"{where} has {node.memory_mb} MB of memory, {memory_mb} are taken"
     return "no node gives more cores or host memory than it has"
 
 
@@ -163,26 +161,24 @@ def _runs(case: PlanCase) -> Findings:
         window = _window(stated.run if stated else None)
         for fault in _timed(quarter, candidate.planned_hours, first.hours, window):
             yield f"{what} {fault}"
-    runs = sum(bool(places[0][1].hours) for *_, places in _seated(case))
+    runs = sum(bool(places[0][1].hours) for *_, places in case.pieces())
     if not runs:
         return "every unit holds its GPUs all quarter"
-    return (
-        f"{count_of(runs, 'run')}: long enough, between release and deadline, and not moved "
-        "meanwhile"
-    )
+    told = "long enough, between release and deadline, and not moved meanwhile"
+    return f"{count_of(runs, 'run')}: {told}"
 
 
 def _window(run: Run | None) -> tuple[int, int]:
     """Return the hours of the quarter, start and end, in which a run may take place."""
     if run is None:
         return 0, RUN_HOURS
-    hours = []
-    for at, more in ((run.release, 0), (run.deadline, 1)):
-        if isinstance(at, int):
-            hours.append((at - 1 + more) * 7 * 24)
-        else:
-            hours.append(((at - Quarter.of(at).start).days + more) * 24)
-    return hours[0], min(hours[1], RUN_HOURS)
+    start, end = (
+        (at - 1 + more) * 7 * 24
+        if isinstance(at, int)
+        else ((at - Quarter.of(at).start).days + more) * 24
+        for at, more in ((run.release, 0), (run.deadline, 1))
+    )
+    return start, min(end, RUN_HOURS)
 
 
 def _timed(
@@ -210,12 +206,11 @@ def _parts_as_sized(case: PlanCase) -> Findings:
             yield from _as_sized(what, candidate, one)
         if one.part is not None:
             yield from _allowed(case, what, job, one)
-    parts = sum(bool(places[0][1].part) for *_, places in _seated(case))
+    parts = sum(bool(places[0][1].part) for *_, places in case.pieces())
     if not parts:
         return "every unit has whole GPUs"
-    return (
-        f"{count_of(parts, 'part')} of GPUs are held, by serving jobs alone, as their sizing says"
-    )
+    told = count_of(parts, "part")
+    return f"{told} of GPUs are held, by serving jobs alone, as their sizing says"
 
 
 def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
@@ -231,10 +226,8 @@ def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
     elif part.profile is None and part.taken != candidate.shared_mb:
         yield f"{what} takes {part.taken:,} MB of a GPU, it needs {candidate.shared_mb:,}"
     if part.profile is None and part.of > candidate.gpu_capacity_mb:
-        yield (
-            f"{what} counts on {part.of:,} MB of a GPU, that offers it "
-            f"{candidate.gpu_capacity_mb:,}"
-        )
+        most_mb = candidate.gpu_capacity_mb
+        yield f"{what} counts on {part.of:,} MB of a GPU, that offers it {most_mb:,}"
 
 
 def _allowed(case: PlanCase, what: str, job: str, one: Occupant) -> Iterator[str]:

@@ -14,7 +14,7 @@ from planner.inputs.settled import SettledOffer
 from planner.inputs.text import count_of, usd
 from planner.planning.checks.case import Findings, PlanCase, differences, in_force
 from planner.planning.checks.demand import token_cents
-from planner.planning.checks.moves import moves_cents
+from planner.planning.checks.placement import moves_cents
 from planner.planning.plan import Node, Origin
 
 Flow = tuple[str, int, int, Fraction]
@@ -30,12 +30,8 @@ def expected_costs(case: PlanCase) -> Amounts:
     even.
     """
     totals = _nothing(case)
-    known: dict[tuple[object, ...], Amounts] = {}
     for node in case.plan.nodes:
-        key = (node.entry, node.origin, node.in_service, node.off, node.sold, node.steps)
-        if key not in known:
-            known[key] = node_costs(case, node)
-        for kind, amounts in known[key].items():
+        for kind, amounts in node_costs(case, node).items():
             totals[kind] = list(map(add, totals[kind], amounts))
     if moves := sum(moves_cents(case).values()):
         totals["moves"][0] = totals["moves"][-1] = moves
@@ -69,6 +65,9 @@ def node_costs(case: PlanCase, node: Node) -> Amounts:
     same holds for what is paid by the hour or the week (for each hour or term), and for owned
     nodes that may be sold or switched off (for each quarter).
     """
+    key = (node.entry, node.origin, node.in_service, node.off, node.sold, node.steps)
+    if key in case.node_costs:
+        return case.node_costs[key]
     flows = list(_flows(case, node))
     entry = case.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
     may_go = entry is not None and (entry.may_switch_off or entry.sale is not None)
@@ -85,7 +84,8 @@ def node_costs(case: PlanCase, node: Node) -> Amounts:
             # The fourth root of a rate is off by far less than 10^-20.
             cents = (node.steps * round(round(amount, 20)) for amount in amounts)
             found[kind] = list(map(add, found[kind], cents))
-    return dict(found)
+    case.node_costs[key] = dict(found)
+    return case.node_costs[key]
 
 
 def present_cents(costs: Amounts) -> int:
@@ -169,13 +169,10 @@ def released_cents(case: PlanCase, name: str, label: str, *, sold: bool) -> dict
         str(quarter) for quarter in case.quarters if not entry.retires or quarter < entry.retires
     )
     kept = _compared("owned", name, entry.node_type, entry.site, there)
-    gone = (
-        kept.model_copy(update={"in_service": there[:at], "sold": label})
-        if sold
-        else kept.model_copy(
-            update={"in_service": tuple(one for one in there if one != label), "off": (label,)}
-        )
-    )
+    without: dict[str, object] = {"in_service": there[:at], "sold": label}
+    if not sold:
+        without = {"in_service": there[:at] + there[at + 1 :], "off": (label,)}
+    gone = kept.model_copy(update=without)
     before, after = node_costs(case, kept), node_costs(case, gone)
     brought, given_up = (sum(after.get(kind, [0])[:-1]) for kind in _OF_A_SALE)
     paid = [
@@ -291,10 +288,8 @@ def _budgets(case: PlanCase) -> Findings:
     )
     for cap in caps:
         lines = [costs[name] for name in _PAID[cap.spend] if name in costs]
-        places = range(len(case.labels))
-        if cap.quarter is not None:
-            places = range(case.labels.index(cap.quarter), case.labels.index(cap.quarter) + 1)
-        spent = sum(cents[place] for cents in lines for place in places)
+        within = [at for at, label in enumerate(case.labels) if cap.quarter in (None, label)]
+        spent = sum(cents[at] for cents in lines for at in within)
         if spent > cap.cents:
             yield f"{cap.name} is {usd(spent)}, the budget is {usd(cap.cents)}"
         use = listed.get((cap.spend, cap.quarter))

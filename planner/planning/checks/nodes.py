@@ -18,7 +18,7 @@ from planner.planning.checks.case import (
     most_at_once,
 )
 from planner.planning.checks.money import released_cents, sale_usd
-from planner.planning.plan import Acquisition, Node, Origin
+from planner.planning.plan import Acquisition, Node
 
 
 def _horizon(case: PlanCase) -> Findings:
@@ -79,9 +79,9 @@ def _owned(case: PlanCase) -> Findings:
             yield f"node {node.id} is off in {node.off}, in which it is not there"
     yield from _let_go(case)
     origins = Counter(node.origin for node in case.plan.nodes)
-    others: dict[Origin, str] = {"reserve": "reserved", "hourly": "had for hours"}
     ways = [f"{origins['buy']:,} bought", f"{origins['rent']:,} rented"]
-    ways += [f"{origins[one]:,} {told}" for one, told in others.items() if origins[one]]
+    ways += [f"{origins['reserve']:,} reserved"] if origins["reserve"] else []
+    ways += [f"{origins['hourly']:,} had for hours"] if origins["hourly"] else []
     sold = sum(node.sold is not None for node in case.plan.nodes)
     off = sum(bool(node.off) for node in case.plan.nodes)
     let_go = f", {sold:,} sold and {off:,} switched off as it allows" if sold or off else ""
@@ -257,14 +257,11 @@ def _entering(case: PlanCase) -> Iterator[str]:
     listed: Counter[tuple[str, str, str]] = Counter()
     for line in case.plan.acquisitions:
         listed[line.offer, line.site, line.quarter] += line.count
-    entering = case.entering_at_sites
-    for key in sorted({*entering, *listed}):
-        offer, site, label = key
-        if listed[key] != entering[key]:
-            yield (
-                f"{label}: the number of nodes listed for offer {offer} at {site} is "
-                f"{listed[key]}, in service enter {entering[key]}"
-            )
+    for key in sorted({*case.entering_at_sites, *listed}):
+        (offer, site, label), enter = key, case.entering_at_sites[key]
+        if listed[key] != enter:
+            what = f"the number of nodes listed for offer {offer} at {site}"
+            yield f"{label}: {what} is {listed[key]}, in service enter {enter}"
 
 
 def _line(case: PlanCase, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:

@@ -1,13 +1,31 @@
-"""Checks that every unit is placed once, on what it needs, and that nothing is held twice."""
+"""Checks that every unit is placed once and on what it needs, and what follows from that.
+
+What follows: what moves, what is used, stored and kept free, counted from the placements.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+from typing import NamedTuple
 
+from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.inputs.scenario.scenario import plain
 from planner.inputs.text import count_of
-from planner.planning.checks.case import Findings, Piece, PlanCase, differences
-from planner.planning.plan import Node, Occupant
+from planner.planning.checks.case import (
+    Findings,
+    Piece,
+    PlanCase,
+    Unit,
+    at_once,
+    differences,
+    gpu_hours,
+    most_at_once,
+    node_hours,
+)
+from planner.planning.plan import Node, Occupant, PoolUse
 from planner.sizing.candidate import Candidate
 
 _ROUNDED = 1e-9
@@ -75,9 +93,9 @@ def _replicas(case: PlanCase) -> Findings:
     """Check the number of replicas or runs: what the job's load or its runs per quarter require."""
     for quarter, seats in enumerate(case.seats):
         label = case.labels[quarter]
-        found: dict[tuple[str, int], list[int]] = {}
+        found: dict[Unit, list[int]] = defaultdict(list)
         for job, unit, replica in sorted(seats):
-            found.setdefault((job, unit), []).append(replica)
+            found[job, unit].append(replica)
         for (job, unit), replicas in found.items():
             candidate = case.candidate(job, *seats[job, unit, replicas[0]][0])
             if candidate is None:
@@ -134,25 +152,14 @@ def _needs(case: PlanCase) -> Findings:
             way = one.way if one.way.startswith(node.gpu_type) else node.gpu_type
             yield f"{what} may not use {way}"
         else:
-            yield from _amounts(what, candidate, places)
+            held = [(len(one.gpus), one.cpus, one.memory_mb) for _, one in places]
+            expected = (candidate.gpus, candidate.cpus, candidate.memory_mb)
+            found = tuple(map(sum, zip(*held, strict=True)))
+            yield from differences(f"{what}: (GPUs, cores, MB)", found, expected)
+            if min(map(min, held)) < 0:
+                yield f"{what} takes less than nothing of a node"
             yield from _together(case, what, candidate, places)
     return "each unit has the GPUs, cores and memory that its sizing asks for"
-
-
-def _amounts(
-    what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
-) -> Iterator[str]:
-    """Check that a piece holds exactly the GPUs, cores and host memory of its candidate."""
-    occupants = [occupant for _, occupant in places]
-    found = (
-        sum(len(occupant.gpus) for occupant in occupants),
-        sum(occupant.cpus for occupant in occupants),
-        sum(occupant.memory_mb for occupant in occupants),
-    )
-    expected = (candidate.gpus, candidate.cpus, candidate.memory_mb)
-    yield from differences(f"{what}: (GPUs, cores, MB)", found, expected)
-    if any(occupant.cpus < 0 or occupant.memory_mb < 0 for occupant in occupants):
-        yield f"{what} takes less than nothing of a node"
 
 
 def _together(
@@ -193,7 +200,10 @@ def _nodes_used(case: PlanCase) -> Findings:
 def _keeps(case: PlanCase) -> Findings:
     gpu_types: dict[str, Counter[str]] = defaultdict(Counter)
     ways: dict[str, Counter[str]] = defaultdict(Counter)
-    for (job, unit), seen in case.ways_of.items():
+    found: dict[Unit, set[tuple[str, str]]] = defaultdict(set)
+    for _, _, (job, unit, _), places in case.pieces():
+        found[job, unit].update((node.gpu_type, one.way) for node, one in places)
+    for (job, unit), seen in found.items():
         of_type, in_way = {gpu_type for gpu_type, _ in seen}, {way for _, way in seen}
         keeps = job not in case.sized or case.sized[job].keeps_gpu_type
         if keeps and len(of_type) > 1:
@@ -226,4 +236,217 @@ def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(units.items(), key=lambda item: (-item[1], item[0])))
 
 
+class _Today(NamedTuple):
+    """Where a unit runs before the first quarter."""
+
+    pool: str
+    """The pool, such as `xe9680-h100/frankfurt`."""
+    nodes: frozenset[str]
+    """The node ids; empty if only the pool is known."""
+    pinned: bool
+
+
+def running_today(case: PlanCase) -> dict[Unit, _Today]:
+    """Return where each unit runs today.
+
+    The entries of a job are its units 1, 2, … in the order in which they are listed.
+    """
+    ids = {plain(node.id): node for node in case.plan.nodes if node.origin == "owned"}
+    found: dict[Unit, _Today] = {}
+    last: dict[str, int] = {}
+    for entry in case.inputs.scenario.running:
+        named = [ids[plain(name)] for name in entry.nodes]
+        pool = entry.pool or _pool_of(named[0])
+        pinned = entry.pinned or case.inputs.scenario.jobs[entry.job].pinned
+        for _ in range(entry.count):
+            last[entry.job] = last.get(entry.job, 0) + 1
+            nodes = frozenset(node.id for node in named)
+            found[entry.job, last[entry.job]] = _Today(pool, nodes, pinned)
+    return found
+
+
+def _pool_of(node: Node) -> str:
+    return f"{node.node_type}/{node.site}"
+
+
+def _pinned(case: PlanCase) -> Findings:
+    running = running_today(case)
+    for _, label, (job, unit, _), places in case.pieces():
+        today = running.get((job, unit))
+        if today is None or not today.pinned:
+            continue
+        ids, pools = {node.id for node, _ in places}, {_pool_of(node) for node, _ in places}
+        if ids != today.nodes if today.nodes else pools != {today.pool}:
+            to, found = ", ".join(sorted(today.nodes)) or today.pool, ", ".join(sorted(ids))
+            yield f"{label}: unit {unit} of {job} is pinned to {to}, but is on {found}"
+    pinned = sum(place.pinned for place in running.values())
+    if not pinned:
+        return "no running unit is pinned"
+    return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
+
+
+def _move_cents(case: PlanCase, job: str) -> int:
+    """Return the cost of moving one unit of the job out of its pool."""
+    stated = case.inputs.scenario.jobs[job].move_cost_usd
+    usd = case.inputs.scenario.policies.move_cost_usd if stated is None else stated
+    return int(((usd or Decimal(0)) * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
+
+
+def _first_quarter(case: PlanCase) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
+    """Yield each unit that runs today, its nodes, and whether it leaves its pool.
+
+    Given are its origin and its nodes in the first quarter. Units that stop because their job
+    gives way are left out. A unit that runs several times counts by its first run; jobs that run
+    today have no replicas within a unit.
+    """
+    for unit, today in running_today(case).items():
+        nodes = [node for node, _ in case.seats[0].get((*unit, 1), ())]
+        if not nodes and unit[0] in case.short:
+            continue
+        leaves = {_pool_of(node) for node in nodes} != {today.pool}
+        yield unit, today, {node.id for node in nodes}, leaves
+
+
+def moves_cents(case: PlanCase) -> dict[str, int]:
+    """Return the cost of each job's moves in the first quarter."""
+    leaving = (job for (job, _), _, _, leaves in _first_quarter(case) if leaves)
+    return {job: count * _move_cents(case, job) for job, count in Counter(leaving).items()}
+
+
+def _moves_today(case: PlanCase) -> Findings:
+    current, today = case.plan.current, running_today(case)
+    if current is None or not today:
+        listed = current is not None
+        yield from differences("whether moves are listed", listed, bool(today))
+        return "nothing runs today, so nothing moves"
+    expected = {}
+    for unit, place, ids, leaves in _first_quarter(case):
+        # Of a unit that holds nodes for some hours, another node of the pool is no move.
+        runs = any(one.hours is not None for _, one in case.seats[0].get((*unit, 1), ()))
+        if leaves or (place.nodes and ids != place.nodes and not runs):
+            origin = tuple(sorted(place.nodes)) or (place.pool,)
+            cents = _move_cents(case, unit[0]) if leaves else 0
+            expected[unit] = (origin, tuple(sorted(ids)), leaves, cents)
+    found = {
+        (move.job, move.unit): (
+            tuple(sorted(move.origin)),
+            tuple(sorted(move.nodes)),
+            move.leaves_pool,
+            move.cost_cents,
+        )
+        for move in current.moves
+    }
+    yield from differences("the moves of running units", found, expected)
+    counts = (current.units, current.stopped, current.pinned, current.cost_cents)
+    stopped = len(today) - sum(1 for _ in _first_quarter(case))
+    pinned = sum(place.pinned for place in today.values())
+    cents = sum(moves_cents(case).values())
+    wanted = (len(expected), len(today), stopped, pinned, cents)
+    yield from differences(
+        "(moves, running units, stopped, pinned, cents)", (len(current.moves), *counts), wanted
+    )
+    return "what moves is counted from the placements, and its cost is right to the cent"
+
+
+def _pools(case: PlanCase) -> Findings:
+    in_pool: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
+    for node in case.plan.nodes:
+        in_pool[node.pool].append(node)
+    listed = [(pool.node_type, pool.site, pool.offer) for pool in case.plan.pools]
+    yield from differences("the list of pools", sorted(listed), sorted(in_pool))
+    for pool in case.plan.pools:
+        nodes = in_pool[pool.node_type, pool.site, pool.offer]
+        for quarter, label in enumerate(case.labels):
+            there = [node for node in nodes if label in node.in_service]
+            yield from _utilization(case, pool, quarter, there)
+    return "utilization is counted from the placements"
+
+
+def _utilization(case: PlanCase, pool: PoolUse, quarter: int, there: list[Node]) -> Iterator[str]:
+    held = case.held[quarter]
+    everybody = [one for node in there for one in held.get(node.id, ())]
+    serving = [node for node in there if node.hours is None]
+    used = [(node, held[node.id]) for node in serving if node.id in held]
+    gpus_used = sum(len({gpu for one in holders for gpu in one.gpus}) for _, holders in used)
+    peak, _ = most_at_once((one, at_once(one)) for _, holders in used for one in holders)
+    fullest = {
+        name: sum(int(most_at_once((one, getattr(one, name)) for one in on)[0]) for _, on in used)
+        for name in ("cpus", "memory_mb")
+    }
+    hours = case.quarter_hours
+    spare = case.spare(pool.node_type, pool.site) if used and not pool.offer else 0
+    site = case.inputs.scenario.sites.get(pool.site)
+    groups = site.spare_groups.values() if site else ()
+    if any(pool.node_type in group.node_types for group in groups):
+        spare = max(spare, pool.nodes_spare[quarter])  # whether they suffice is checked by itself
+    expected = {
+        "nodes": len(serving),
+        "nodes_used": len(used),
+        "nodes_spare": spare,
+        "gpus": sum(node.gpus for node in serving),
+        "gpus_used": gpus_used,
+        "gpus_peak": float(peak),
+        "gpu_hours": float(sum((node_hours(node, hours) for node in there), Fraction(0))),
+        "gpu_hours_used": float(sum((gpu_hours(one, hours) for one in everybody), Fraction(0))),
+        "cpus": sum(node.cpus for node in serving),
+        "cpus_used": fullest["cpus"],
+        "memory_mb": sum(node.memory_mb for node in serving),
+        "memory_used_mb": fullest["memory_mb"],
+    }
+    where = f"{case.labels[quarter]}: {pool.node_type} at {pool.site}"
+    for name, value in expected.items():
+        column = getattr(pool, name)
+        found = column[quarter] if len(column) == len(case.labels) else column
+        yield from differences(f"{where}: {name}", found, value)
+
+
+def _moves(case: PlanCase) -> Findings:
+    moves = [0] * len(case.labels)
+    for quarter in range(1, len(case.labels)):
+        before, now = case.seats[quarter - 1], case.seats[quarter]
+        moves[quarter] = sum(
+            {node.id for node, _ in before[piece]} != {node.id for node, _ in places}
+            for piece, places in now.items()
+            # The next run of some hours may sit elsewhere.
+            if piece in before and before[piece][0][1].hours is None and places[0][1].hours is None
+        )
+    yield from differences(
+        "the number of units that move, by quarter,", case.plan.moves, tuple(moves)
+    )
+    return "the units that change node are counted rightly"
+
+
+def _storage(case: PlanCase) -> Findings:
+    stored: dict[tuple[str, int], int] = {}
+    sums = []
+    for seats in case.seats:
+        for (job, unit, _), places in seats.items():
+            candidate = case.candidate(job, *places[0])
+            stored[job, unit] = candidate.storage_mb if candidate else 0
+        sums.append(sum(stored.values()))
+    yield from differences("the storage for tuned assets, MB,", case.plan.storage_mb, tuple(sums))
+    return "storage covers every tuned asset"
+
+
+def _growth(case: PlanCase) -> Findings:
+    for gpu_type, share in case.inputs.scenario.policies.growth_reserve.items():
+        for label, serving, held in zip(case.labels, case.serving, case.held, strict=True):
+            of_type = [node for node in serving if node.gpu_type == gpu_type]
+            there, taken = sum(node.gpus for node in of_type), Fraction(0)
+            for here in (held.get(node.id, ()) for node in of_type):
+                taken += len({gpu for one in here if not one.hours for gpu in one.gpus})
+                runs = ((one, one.hours) for one in here if one.hours)
+                hours = sum(len(one.gpus) * (end - start) for one, (start, end) in runs)
+                taken += Fraction(hours, RUN_HOURS)
+            free = there - taken
+            if free < Fraction(share) * there:
+                yield (
+                    f"{label}: {float(free):.4g} of {there} GPUs of {gpu_type} are free, "
+                    f"{float(share):.4g} of them must stay so"
+                )
+    return "what is kept free for growth is free"
+
+
 CHECKS = (_jobs, _once, _replicas, _traffic, _needs, _nodes_used, _keeps)
+TODAY = (_pinned, _moves_today)
+FIGURES = (_growth, _pools, _moves, _storage)

@@ -8,7 +8,6 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import NamedTuple
 
-from planner.inputs.catalog.catalog import NodeType
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.scenario.site import Racks, Site, SpareGroup
 from planner.inputs.text import count_of
@@ -19,7 +18,7 @@ from planner.planning.checks.case import (
     each_difference,
     in_force,
 )
-from planner.planning.checks.moves import running_today
+from planner.planning.checks.placement import running_today
 from planner.planning.plan import Node
 from planner.sizing.candidate import Candidate
 
@@ -53,15 +52,6 @@ LIMITED = (
 """Stated again here on purpose, so that the check finds a limit that the planner forgets."""
 
 
-def _each_takes(node: NodeType, figure: str, per: int) -> int | None:
-    """Return what a node takes in whole units of the plan, rounded up.
-
-    None if the catalog has no figure.
-    """
-    stated = getattr(node, figure)
-    return None if stated is None else ceil(Fraction(str(stated.value)) * per)
-
-
 def _here(case: PlanCase, site: str) -> list[Node]:
     """Return the nodes that stand at a site.
 
@@ -80,11 +70,15 @@ def _taking(nodes: Sequence[Node], label: str, limited: Limited) -> list[Node]:
 
 
 def _taken(case: PlanCase, limited: Limited, nodes: Sequence[Node]) -> int | None:
-    """Return what the nodes take together; None if the catalog lacks the figure of one of them."""
+    """Return what the nodes take, each rounded up to whole units of the plan.
+
+    None if the catalog lacks the figure of one of them.
+    """
     types = case.inputs.catalog.nodes
-    each = [_each_takes(types[node.node_type], limited.figure, limited.per) for node in nodes]
-    known = [taken for taken in each if taken is not None]
-    return sum(known) if len(known) == len(each) else None
+    stated = [getattr(types[node.node_type], limited.figure) for node in nodes]
+    if None in stated:
+        return None
+    return sum(ceil(Fraction(str(one.value)) * limited.per) for one in stated)
 
 
 def _allowed_at(site: Site, limited: Limited, label: str) -> int | None:
@@ -149,13 +143,8 @@ def _each_rack(case: PlanCase, name: str, racks: Racks) -> Iterator[str]:
 def _cooling(case: PlanCase) -> Findings:
     for node in case.plan.nodes:
         site = case.inputs.scenario.sites.get(node.site)
-        if (
-            site is None
-            or node.hours is not None
-            or site.cooling is None
-            or set(site.cooling) == {"air", "liquid"}
-        ):
-            continue
+        if site is None or node.hours or not site.cooling or len(set(site.cooling)) == 2:
+            continue  # both air and liquid cool anything
         ways = cooled_by(case.inputs.catalog.nodes[node.node_type]) or frozenset()
         if not ways & set(site.cooling):
             yield f"node {node.id} cannot be cooled at {node.site}, which has {site.cooling[0]}"
@@ -199,21 +188,16 @@ def _figures(case: PlanCase) -> Findings:
         site, nodes = sites.get(use.site), _here(case, use.site)
         if site is None:
             continue
+        entered = Counter(label for node in nodes for label in node.in_service)
+        racks = Counter(label for label, _ in {at for one in nodes for at in _stands(case, one)})
         expected = {
-            "nodes": tuple(
-                sum(label in node.in_service for node in nodes) for label in case.labels
-            ),
-            "racks_used": tuple(
-                len({rack for node in nodes for at, rack in _stands(case, node) if at == label})
-                for label in case.labels
-            ),
+            "nodes": tuple(entered[label] for label in case.labels),
+            "racks_used": tuple(racks[label] for label in case.labels),
         }
-        taken = {
-            one.need: _whole(
-                [_taken(case, one, _taking(nodes, label, one)) for label in case.labels]
-            )
-            for one in LIMITED
-        }
+        taken = {}
+        for one in LIMITED:
+            sums = tuple(_taken(case, one, _taking(nodes, label, one)) for label in case.labels)
+            taken[one.need] = None if None in sums else sums
         allowed = {
             one.need: tuple(_allowed_at(site, one, label) for label in case.labels)
             for one in LIMITED
@@ -232,14 +216,6 @@ def _stands(case: PlanCase, node: Node) -> Iterator[tuple[str, int]]:
     """
     there = (label for label in case.labels if label in (*node.in_service, *node.off))
     return zip(there, node.racks, strict=False)
-
-
-def _whole(sums: Sequence[int | None]) -> tuple[int, ...] | None:
-    known = tuple(amount for amount in sums if amount is not None)
-    return known if len(known) == len(sums) else None
-
-
-CHECKS = (_limits, _racks, _cooling, _sites_of_jobs, _figures)
 
 
 _Pool = tuple[str, str]
@@ -381,4 +357,5 @@ def _stands_in(case: PlanCase, quarter: int, units: list[_Unit], mine: Node, oth
     )
 
 
+CHECKS = (_limits, _racks, _cooling, _sites_of_jobs, _figures)
 SPARES = (_spares,)

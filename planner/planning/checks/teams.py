@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,15 +21,13 @@ from planner.planning.checks.case import (
     node_hours,
 )
 from planner.planning.checks.money import costs_of_tokens, node_costs, present_cents
-from planner.planning.checks.moves import moves_cents
+from planner.planning.checks.placement import moves_cents
 from planner.planning.plan import Chargeback, Occupant, TeamUse
 from planner.planning.words import gpus_text, moment
 
 PoolQuarter = tuple[str, str, str, int]
 """The pool (node type, site, offer) and the quarter."""
 _0 = Fraction(0)
-_WHOLE = 1
-"""The cents by which a charge may differ from the exact share, since it is rounded once."""
 
 
 def _team_of(case: PlanCase, job: str) -> str | None:
@@ -96,7 +95,7 @@ def _limits(case: PlanCase, team: str) -> dict[str | None, list[int | None]]:
     if stated is None:
         return {}
     by_type: dict[str | None, object] = {None: stated}
-    if isinstance(stated, dict) and not any(map(_is_quarter, stated)):
+    if isinstance(stated, dict) and not any(re.match(r"\d{4}Q", key) for key in stated):
         by_type = {None if key == "total" else key: figure for key, figure in stated.items()}
     return {
         key: [
@@ -105,11 +104,6 @@ def _limits(case: PlanCase, team: str) -> dict[str | None, list[int | None]]:
         ]
         for key, figure in by_type.items()
     }
-
-
-def _is_quarter(key: str) -> bool:
-    """Return whether a key is a quarter such as `2027Q1`; a GPU type such as `4090-24gb` is not."""
-    return key[:4].isdigit() and key[4:5] == "Q"
 
 
 def _quotas(case: PlanCase) -> Findings:
@@ -149,9 +143,9 @@ def _listed(case: PlanCase) -> Findings:
 
 
 def _hours(case: PlanCase) -> Findings:
-    charged = case.plan.chargeback
+    told, charged = "GPU-hours of the teams are counted from the placements", case.plan.chargeback
     if charged is None:
-        return _HOURS
+        return told
     held, quarters = _held(case), range(len(case.labels))
     parts = case.inputs.scenario.policies.quota_of_part == "share"
     offered = (node_hours(one, case.quarter_hours) * len(one.in_service) for one in case.plan.nodes)
@@ -179,7 +173,7 @@ def _hours(case: PlanCase) -> Findings:
         listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}
         yield from differences(f"{_told(use)}: quotas and their use", listed, expected)
     yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(idle))
-    return _HOURS
+    return told
 
 
 def _charged(case: PlanCase) -> Findings:
@@ -207,7 +201,7 @@ def _near(
         yield f"{what}: charged in {len(cents)} of {count_of(len(expected), 'quarter')}"
         return
     for label, share, charge in zip(case.labels, expected, cents, strict=True):
-        if abs(share - charge) >= _WHOLE:
+        if abs(share - charge) >= 1:  # each charge is rounded once
             yield f"{label}: {what} charged {charge} cents, the share is {float(share):.2f}"
 
 
@@ -257,18 +251,15 @@ def _pool_costs(case: PlanCase) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQ
     """
     costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
-    known: dict[tuple[str, str, tuple[str, ...], int], int] = {}
     for node in case.plan.nodes:
         let_go = bool(node.off or node.sold)
         apart = let_go or node.origin == "rent"
         for labels in [(label,) for label in node.in_service] if apart else [node.in_service]:
-            key = (node.entry, node.origin, labels, node.steps)
-            if key not in known:
-                alone = node.model_copy(update={"in_service": labels, "off": (), "sold": None})
-                known[key] = present_cents(node_costs(case, alone))
+            alone = node.model_copy(update={"in_service": labels, "off": (), "sold": None})
+            cents = present_cents(node_costs(case, alone))
             for label in labels:
                 slot = (*node.pool, case.labels.index(label))
-                costs[slot] += Fraction(known[key], len(labels))
+                costs[slot] += Fraction(cents, len(labels))
                 gpus[slot] += node_hours(node, case.quarter_hours) / case.quarter_hours
     return costs, gpus
 
@@ -277,12 +268,9 @@ def _told(use: TeamUse) -> str:
     return "jobs without a team" if use.team is None else f"team {use.team}"
 
 
-_HOURS = "GPU-hours of the teams are counted from the placements"
-
-
 def _endpoints(case: PlanCase) -> Findings:
     """Check the tokens and the cost of each serving job with a load."""
-    hours = Fraction(case.inputs.settings.hours_per_quarter.value)
+    hours = case.quarter_hours
     costs, gpus = _pool_costs(case)
     held: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
     for quarter, _, (job, _, _), places in case.pieces():
