@@ -121,7 +121,7 @@ def _places(plan: Plan, job: PlannedJob) -> Iterator[PlacedUnits]:
                 if occupant.job == job.name:
                     piece = occupant.unit, occupant.replica
                     seats.setdefault(piece, []).append((nodes[use.node], occupant))
-        alike: dict[_Alike, list[tuple[int, int]]] = {}
+        alike: dict[tuple[tuple[str, ...], tuple[int, int], str], list[tuple[int, int]]] = {}
         for piece, places in sorted(seats.items()):
             one = places[0][1]
             key = tuple(node.id for node, _ in places), one.hours or (0, 0), one.way
@@ -142,10 +142,6 @@ def _places(plan: Plan, job: PlannedJob) -> Iterator[PlacedUnits]:
                 hours=first.hours,
                 parts=tuple((one.gpus[0], one.part) for one in held if one.part),
             )
-
-
-_Alike = tuple[tuple[str, ...], tuple[int, int], str]
-"""The nodes, the hours and the way."""
 
 
 def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:

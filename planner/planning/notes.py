@@ -22,7 +22,7 @@ from planner.inputs.reading.document import Path, dotted
 from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
 from planner.inputs.scenario.scenario import node_places, place_of, pool_places
 from planner.inputs.scenario.site import POWER, limits_told
-from planner.inputs.settled import Inputs, SettledOffer
+from planner.inputs.settled import Inputs
 from planner.inputs.text import count_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.supply import spare_nodes
@@ -292,20 +292,18 @@ def _for_a_few_hours(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 def _illustrative(inputs: Inputs) -> Iterator[Note]:
     book, stated = inputs.catalog.prices.header, inputs.scenario.offers
-    concerned = [offer for offer in inputs.offers if offer.illustrative]
-    from_book = [offer for offer in concerned if stated[offer.name].stated_price is None]
-    own = [offer for offer in concerned if stated[offer.name].stated_price is not None]
-    if from_book:
-        yield Note(text=f"{book.notice} Offers concerned: {_prices(from_book)}", origin=book.id)
-    if own:
-        yield Note(
-            text=f"no quote stands behind these prices, they are illustrative: {_prices(own)}",
-            origin="scenario",
+    own = "no quote stands behind these prices, they are illustrative:"
+    for is_own, told, origin in (
+        (False, f"{book.notice} Offers concerned:", book.id),
+        (True, own, "scenario"),
+    ):
+        offers = ", ".join(
+            f"{offer.name} ({offer.price_text})"
+            for offer in inputs.offers
+            if offer.illustrative and (stated[offer.name].stated_price is not None) is is_own
         )
-
-
-def _prices(offers: Iterable[SettledOffer]) -> str:
-    return ", ".join(f"{offer.name} ({offer.price_text})" for offer in offers)
+        if offers:
+            yield Note(text=f"{told} {offers}", origin=origin)
 
 
 def _silent_rules(inputs: Inputs, plan: Plan) -> Iterator[Note]:
@@ -340,26 +338,20 @@ def _not_on_sale(inputs: Inputs, plan: Plan) -> Iterator[Note]:
         if line.kind != "buy" or life is None:
             continue
         first, last, order = life.orderable, life.end_of_sale, date.fromisoformat(line.order_by)
-        if first is None and life.announced is not None:
-            what = (
-                f"was announced on {life.announced.value}, and no source says from when it can "
-                f"be ordered{_noted(life.announced)}"
-            )
+        if first is None and (day := life.announced) is not None:
+            what = f"was announced on {day.value}, and no source says from when it can be ordered"
         elif first is not None and order < first.value:
-            what = f"can be ordered from {first.value} on{_noted(first)}"
+            day, what = first, f"can be ordered from {first.value} on"
         elif last is not None and order > last.value:
-            what = f"can be ordered until {last.value}{_noted(last)}"
+            day, what = last, f"can be ordered until {last.value}"
         else:
             continue
+        noted = f" ({day.note})" if day.note else ""
         yield Note(
             text=f"{line.offer} for {line.quarter} is ordered by {line.order_by}: {line.gpu_type} "
-            f"{what}; have the date confirmed by the seller",
+            f"{what}{noted}; have the date confirmed by the seller",
             origin=f"offers.{line.offer}",
         )
-
-
-def _noted(day: SourcedFigure[date]) -> str:
-    return f" ({day.note})" if day.note else ""
 
 
 def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
@@ -440,10 +432,10 @@ def _of_sizing(jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
             elif here := [way for way in named if way in taken[sizing.id]]:
                 yield f"on {', '.join(here)}: {said}"
 
-    yield from from_sizing(jobs, of_plan)
+    yield from _from_sizing(jobs, of_plan)
 
 
-def from_sizing(
+def _from_sizing(
     jobs: tuple[SizedJob, ...], texts: Callable[[Sizing], Iterable[str]]
 ) -> Iterator[Note]:
     """Return each text once, with the jobs that it concerns."""
@@ -459,9 +451,7 @@ def from_sizing(
 def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, ...]:
     """List everything that the scenario leaves open and something else fills in."""
     return (
-        *_settings(inputs),
-        *_lead_times(inputs),
-        *_waived(inputs),
+        *_defaults(inputs),
         *_catalog_figures(inputs),
         *_own_figures(inputs),
         *_uncooled(inputs),
@@ -469,32 +459,24 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
         *_sales(inputs),
         *_moves(inputs),
         *_beside_the_price(inputs),
-        *from_sizing(jobs, lambda sizing: sizing.assumptions),
+        *_from_sizing(jobs, lambda sizing: sizing.assumptions),
     )
 
 
-def _settings(inputs: Inputs) -> Iterator[Note]:
+def _defaults(inputs: Inputs) -> Iterator[Note]:
+    """Note settings and lead times that nobody stated, and rules that are waived."""
     for name, setting in inputs.settings:
         if setting.assumed:
             text = f"{name} = {amount(setting.value, setting.unit)} ({setting.origin})"
             yield Note(text=text, origin=setting.origin)
-
-
-def _lead_times(inputs: Inputs) -> Iterator[Note]:
-    silent = sorted(
-        name
-        for name, offer in inputs.scenario.offers.items()
-        if "lead_time_weeks" not in offer.model_fields_set
-    )
+    offers = sorted(inputs.scenario.offers.items())
+    silent = [name for name, one in offers if "lead_time_weeks" not in one.model_fields_set]
     if silent:
         yield Note(
             text="no lead time is stated, so nodes count as in service on the day of the order: "
             f"{', '.join(silent)}",
             origin="offers",
         )
-
-
-def _waived(inputs: Inputs) -> Iterator[Note]:
     for rule, reason in sorted(inputs.scenario.policies.waived_rules.items()):
         yield Note(text=f"rule {rule} is waived: {reason}", origin="policies.waived_rules")
 
