@@ -26,7 +26,7 @@ from planner.packing.nowhere import claims_of, solved_with_apis
 from planner.packing.pack import Aim, reach
 from planner.packing.scenario_program import Order, holding
 from planner.packing.search import NodeCounts
-from planner.packing.triage import Step, Triage, triage
+from planner.packing.triage import Triage, triage
 from planner.packing.work import guarded, spent
 from planner.planning.assemble import Request, SolvedPortfolio, checked_plan, second_opinion
 from planner.planning.choices import ChoicePrices, other_types
@@ -165,12 +165,10 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
     Raises InfeasibleError unless all of them may give way.
     """
     inputs, translation = request.inputs, translate(request.inputs, jobs)
-    stuck = {
-        job.name for job in stuck_jobs(jobs, translation) if not inputs.scenario.apis_of(job.name)
-    }
+    scenario, every_type = inputs.scenario, request.sizers.sizer(inputs, None)
+    stuck = {job.name for job in stuck_jobs(jobs, translation) if not scenario.apis_of(job.name)}
     if not stuck:
         return {}
-    scenario, every_type = inputs.scenario, request.sizers.sizer(inputs, None)
     found = tuple(job for job in size_portfolio(every_type, scenario) if job.name in stuck)
     names = roots(found)
     if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
@@ -179,17 +177,14 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
     for name in names:
         job = scenario.jobs[name]
         if scenario.sites_of(job) == (NO_SITE,):
-            labels = ", ".join(job.labels)
-            unfit[name] = (
-                f"no site where it may run carries all of its labels: {labels}",
-                (f"let a site carry all of its labels: {labels}",),
-            )
+            all_labels = f"all of its labels: {', '.join(job.labels)}"
+            cause = f"no site where it may run carries {all_labels}"
+            unfit[name] = cause, (f"let a site carry {all_labels}",)
         else:
-            mine = [one for one in found if one.root == name]
-            unfit[name] = (
-                "no GPU type in play can run it",
-                remedies(mine, translation, inputs.catalog),
+            helps = remedies(
+                [one for one in found if one.root == name], translation, inputs.catalog
             )
+            unfit[name] = "no GPU type in play can run it", helps
     return unfit
 
 
@@ -246,32 +241,30 @@ def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
 
     One unit of the goal counts as a cent, so that a node or a unit weighs like one that is paid.
     """
-    every = range(problem.quarters)
-    nothing = tuple(tuple(0 for _ in every) for _ in problem.supplies)
+    every, supplies = range(problem.quarters), problem.supplies
+    nothing = tuple(tuple(0 for _ in every) for _ in supplies)
     still = tuple(0 for _ in problem.demands)
-    stays = [problem.pools[one.pool].hire is None for one in problem.supplies]
+    stays = [problem.pools[one.pool].hire is None for one in supplies]
     if goal == "quarters waited":
-        enter = [
-            stay and not one.releases for stay, one in zip(stays, problem.supplies, strict=True)
-        ]
-        waits = tuple(tuple(quarter * counts for quarter in every) for counts in enter)
+        waits = tuple(
+            tuple(quarter * (stay and not one.releases) for quarter in every)
+            for stay, one in zip(stays, supplies, strict=True)
+        )
         return Aim(goal, waits, still, 100_000), 0
     if goal == "moves":
         moves = tuple(1 if demand.origin else 0 for demand in problem.demands)
         return Aim(goal, nothing, moves, 100_000), 0
-    powers = {
-        pool.node_type: inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools
-    }
-    if missing := sorted(name for name, power in powers.items() if power is None):
-        raise ValueError(f"the catalog does not say what {', '.join(missing)} draws")
-    drawn = {name: ceil(power.value * 1000) for name, power in powers.items() if power}
-    watts = [drawn[pool.node_type] for pool in problem.pools]
+    powers = [inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools]
+    unknown = {pool.node_type for pool, kw in zip(problem.pools, powers, strict=True) if kw is None}
+    if unknown:
+        raise ValueError(f"the catalog does not say what {', '.join(sorted(unknown))} draws")
+    watts = [ceil(power.value * 1000) for power in powers if power]
     nodes = tuple(
         tuple(
             watts[one.pool] * len(one.served(quarter)) * stay * (-1 if one.releases else 1)
             for quarter in every
         )
-        for one, stay in zip(problem.supplies, stays, strict=True)
+        for one, stay in zip(supplies, stays, strict=True)
     )
     owned = sum(
         watts[number] * pool.owned_in(quarter)
@@ -325,14 +318,18 @@ def give_way(
         priorities=tuple(_priorities(inputs, jobs, short, found)),
         jobs=short,
         bound_cents=found.bound_cents,
-        steps=tuple(map(_proved_step, found.confirmed)),
+        steps=tuple(
+            ProvedStep(
+                counted=step.counted,
+                least=step.least,
+                second_opinions=tuple(
+                    second_opinion(one, of_cost=not step.counted) for one in step.opinions
+                ),
+            )
+            for step in found.confirmed
+        ),
     )
     return kept, shortage, found.nodes
-
-
-def _proved_step(step: Step) -> ProvedStep:
-    opinions = (second_opinion(one, of_cost=not step.counted) for one in step.opinions)
-    return ProvedStep(counted=step.counted, least=step.least, second_opinions=tuple(opinions))
 
 
 def _as_kept(job: SizedJob, found: Triage) -> SizedJob:
@@ -384,6 +381,7 @@ def _explained(
                 lacking = _lacking(inputs, beside, min(_TIME_S, deadline - spent()))
             known[alike] = name, *lacking
         first, cause, remedies = known[alike]
+        later = f"start {first} "
         yield ShortJob(
             name=name,
             deployment=next((job.name for job in asked if job.derived_from), None),
@@ -393,21 +391,12 @@ def _explained(
             asked=next((job.endpoints() for job in asked if job.name == name), ()),
             short=tuple(len(units) for units in absent),
             cause=cause,
-            remedies=tuple(_own(remedies, first, name, delay)),
+            remedies=tuple(
+                one.replace(later, f"start {name} ")
+                for one in remedies
+                if delay is None or not one.startswith(later)  # starting later keeps no date
+            ),
         )
-
-
-def _own(remedies: tuple[str, ...], first: str, name: str, delay: int | None) -> Iterator[str]:
-    """Turn the remedies of a job into those of another that is alike.
-
-    Starting later keeps no date.
-    """
-    later = f"start {first} "
-    for one in remedies:
-        if not one.startswith(later):
-            yield one
-        elif delay is None:
-            yield f"start {name} {one.removeprefix(later)}"
 
 
 def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tuple[str, ...]]:
