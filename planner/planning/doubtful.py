@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from planner.costs import NOT_PAID, entry_quarters, in_cents
-from planner.inputs.catalog.catalog import NodeType, counted_parameters
+from planner.inputs.catalog.catalog import counted_parameters
 from planner.inputs.checks.faults import entries
 from planner.inputs.reading.document import dotted
 from planner.inputs.rules.facts import SETTINGS
@@ -230,44 +230,43 @@ def _power(name: str, site: Site, inputs: Inputs, pools: Sequence[PoolUse]) -> I
             )
 
 
-def _kw(node: NodeType) -> Decimal:
-    known = node.max_power_kw or node.mean_power_kw
-    return known.value if known else Decimal(0)
-
-
 def _kw_there(name: str, inputs: Inputs, pools: Sequence[PoolUse]) -> Decimal:
     """Return the largest of one node, all owned and offered nodes, and all planned nodes.
 
     Offered nodes count up to the offers' maximum.
     """
-    types = inputs.catalog.nodes
+
+    def kw(node_type: str) -> Decimal:
+        node = inputs.catalog.nodes[node_type]
+        known = node.max_power_kw or node.mean_power_kw
+        return known.value if known else Decimal(0)
+
     one = owned = Decimal(0)
     for _, entry in entries(inputs.scenario):
         if name in entry.sites:
             count = entry.count if isinstance(entry, FleetEntry) else entry.maximum
-            one = max(one, _kw(types[entry.node_type]))
-            owned += _kw(types[entry.node_type]) * (count or 0)
-    here = [(_kw(types[pool.node_type]), pool.nodes) for pool in pools if pool.site == name]
+            one = max(one, kw(entry.node_type))
+            owned += kw(entry.node_type) * (count or 0)
+    here = [(kw(pool.node_type), pool.nodes) for pool in pools if pool.site == name]
     quarters = range(inputs.scenario.horizon.quarters)
-    planned = (sum((kw * nodes[at] for kw, nodes in here), Decimal(0)) for at in quarters)
+    planned = (sum((each * nodes[at] for each, nodes in here), Decimal(0)) for at in quarters)
     return max(one, owned, *planned)
 
 
 def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[Note]:
     """Warn of budgets that buy nothing, or that nothing comes near."""
-    every = [
-        (offer.kind, usd_each)
-        for offer in inputs.offers
-        for usd_each in (offer.unit_price_usd, *(one.unit_price_usd for one in offer.levels))
-    ]
-    buys = [usd_each for kind, usd_each in every if kind == "buy"]
+    buys, every = list[Decimal](), list[Decimal]()
+    for offer in inputs.offers:
+        each = [offer.unit_price_usd, *(one.unit_price_usd for one in offer.levels)]
+        every += each
+        buys += each * (offer.kind == "buy")
     paid = sum(line.total_cents for line in costs or () if line.name not in NOT_PAID)
     most = max([paid, *(in_cents(usd_each) for usd_each in buys)])
     factor = inputs.rules.figure("idle_budget_factor")
     for cap in inputs.scenario.budget.caps():
         keys = {"capex": "capex_usd", "opex": "opex_usd", "spending": "total_usd"}
         origin = f"budget.{keys[cap.spend]}" + (f".{cap.quarter}" if cap.quarter else "")
-        prices = buys if cap.spend == "capex" else [usd_each for _, usd_each in every]
+        prices = buys if cap.spend == "capex" else every
         must_buy = cap.spend == "capex" or (cap.spend == "spending" and cap.quarter is None)
         if must_buy and prices and 0 < cap.cents < min(prices) * 100:
             yield Note(
