@@ -19,9 +19,9 @@ from planner.packing.pack import attempt
 from planner.packing.search import NodeCounts
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solver import solver_version
-from planner.planning.assumptions import assumption_notes
 from planner.planning.fleet import build_fleet, with_racks
 from planner.planning.jobs import planned_jobs, stages_by_job, stored_assets
+from planner.planning.notes import assumption_notes, warning_notes
 from planner.planning.place import current_placement, place
 from planner.planning.plan import (
     FORMAT,
@@ -54,7 +54,6 @@ from planner.planning.shares import (
     site_uses,
 )
 from planner.planning.verify import verify
-from planner.planning.warnings import warning_notes
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
 

@@ -7,7 +7,7 @@ demand that would save much and, where there is no plan, the change that would g
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -60,23 +60,17 @@ class ChoicePrices:
 
     def prices(self, plan: Plan) -> dict[str, object]:
         """Return what the choices cost, as fields of the plan."""
-        asked: dict[str, tuple[str, Callable[[], object]]] = {
-            "spare_cost": ("spare nodes", self.spare_cost),
-            "partition_saving": (
-                "whole GPUs instead of parts",
-                lambda: self.partition_saving(plan),
-            ),
-            "api_saving_cents": ("GPUs instead of APIs", self.api_saving_cents),
-            "hourly": ("nodes by the hour", lambda: tuple(self.hourly_uses(plan))),
-            "utilization_cents": (
-                "the utilization of runs",
-                lambda: self.utilization_cents(plan),
-            ),
-        }
-        found = {}
-        for name, (what, price) in asked.items():
-            self.request.progress(f"pricing {what}")
-            found[name] = price()
+        say, found = self.request.progress, dict[str, object]()
+        say("pricing spare nodes")
+        found["spare_cost"] = self.spare_cost()
+        say("pricing whole GPUs instead of parts")
+        found["partition_saving"] = self.partition_saving(plan)
+        say("pricing GPUs instead of APIs")
+        found["api_saving_cents"] = self.api_saving_cents()
+        say("pricing nodes by the hour")
+        found["hourly"] = tuple(self.hourly_uses(plan))
+        say("pricing the utilization of runs")
+        found["utilization_cents"] = self.utilization_cents(plan)
         return found
 
     def cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
@@ -375,13 +369,13 @@ def _changes(plan: Plan, inputs: Inputs, pool: PoolUse) -> Iterator[_Change]:
         gpus = min(held[job.name].values())
         fewer, all_ = ceil(Fraction(over, gpus)), len(held[job.name])
         stated = inputs.scenario.jobs.get(job.name)
-        loaded = stated is not None and stated.load is not None
-        share = Fraction(fewer, job.units[quarter])
-        if loaded:
-            share = _less_traffic(plan, job, quarter, all_ - fewer)
-        small = share <= _LESS_TRAFFIC if loaded else fewer * gpus <= nodes[0].gpus * _FEW_GPUS
+        if stated is not None and stated.load is not None:
+            units, share = 0, _less_traffic(plan, job, quarter, all_ - fewer)
+            small = share <= _LESS_TRAFFIC
+        else:
+            units, share = fewer, Fraction(fewer, job.units[quarter])
+            small = fewer * gpus <= nodes[0].gpus * _FEW_GPUS
         if small and share > 0 and fewer < all_:
-            units = 0 if loaded else fewer
             yield _Change(share, job.name, units, fewer * gpus, pool.node_type, pool.site)
 
 

@@ -11,13 +11,12 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from planner.costs import NOT_PAID, entry_quarters, in_cents
-from planner.inputs.catalog.catalog import Catalog, NodeType, counted_parameters
+from planner.inputs.catalog.catalog import counted_parameters
 from planner.inputs.checks.faults import entries
 from planner.inputs.reading.document import dotted
 from planner.inputs.rules.facts import SETTINGS
-from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.job import Job, Serve, Tune
 from planner.inputs.scenario.offer import FleetEntry, Offer, OfferKind
-from planner.inputs.scenario.scenario import SpendCap
 from planner.inputs.scenario.site import Site
 from planner.inputs.settled import Inputs
 from planner.inputs.text import count_of, usd
@@ -101,26 +100,26 @@ def _price(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
 
 def _usual(offer: Offer, inputs: Inputs) -> tuple[Decimal, Decimal, str] | None:
     """Return the book's price for the node type, or for as many GPUs of this type or any."""
-    book, catalog = inputs.catalog.prices, inputs.catalog
+    book, nodes = inputs.catalog.prices, inputs.catalog.nodes
     kind: OfferKind = "buy" if offer.kind == "buy" else "rent"
-    listed = book.listed(kind, offer.node_type)
-    if listed is not None:
+    if (listed := book.listed(kind, offer.node_type)) is not None:
         return listed.usd, listed.usd, "the price book"
-    node = catalog.nodes[offer.node_type]
-    by_gpu_type: dict[str, list[Decimal]] = {}
-    for node_type in book.purchase if kind == "buy" else book.rent:
-        other, known = catalog.nodes[node_type], book.listed(kind, node_type)
-        if known is not None:
-            gpus = other.gpus.value if kind == "buy" else 1
-            by_gpu_type.setdefault(other.gpu_type, []).append(known.usd / gpus)
-    alike = by_gpu_type.get(node.gpu_type)
-    each = alike or [one for some in by_gpu_type.values() for one in some]
-    if not each:
+
+    def gpus(node_type: str) -> int:  # that the price is for
+        return nodes[node_type].gpus.value if kind == "buy" else 1
+
+    known = [
+        (nodes[name].gpu_type, one.usd / gpus(name))
+        for name in (book.purchase if kind == "buy" else book.rent)
+        if (one := book.listed(kind, name))
+    ]
+    alike = [each for gpu_type, each in known if gpu_type == nodes[offer.node_type].gpu_type]
+    prices = alike or [each for _, each in known]
+    if not prices:
         return None
-    gpus = node.gpus.value if kind == "buy" else 1
-    whose = "such GPUs" if alike else "other GPUs"
-    low, high = (round(one * gpus, 2) for one in (min(each), max(each)))
-    return low, high, f"the price book for {'as many ' if kind == 'buy' else ''}{whose}"
+    low, high = (round(one * gpus(offer.node_type), 2) for one in (min(prices), max(prices)))
+    whose = f"{'as many ' * (kind == 'buy')}{'such' if alike else 'other'} GPUs"
+    return low, high, f"the price book for {whose}"
 
 
 def _lead_time(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
@@ -231,45 +230,43 @@ def _power(name: str, site: Site, inputs: Inputs, pools: Sequence[PoolUse]) -> I
             )
 
 
-def _kw(node: NodeType) -> Decimal:
-    known = node.max_power_kw or node.mean_power_kw
-    return known.value if known else Decimal(0)
-
-
 def _kw_there(name: str, inputs: Inputs, pools: Sequence[PoolUse]) -> Decimal:
     """Return the largest of one node, all owned and offered nodes, and all planned nodes.
 
     Offered nodes count up to the offers' maximum.
     """
-    types = inputs.catalog.nodes
+
+    def kw(node_type: str) -> Decimal:
+        node = inputs.catalog.nodes[node_type]
+        known = node.max_power_kw or node.mean_power_kw
+        return known.value if known else Decimal(0)
+
     one = owned = Decimal(0)
     for _, entry in entries(inputs.scenario):
         if name in entry.sites:
             count = entry.count if isinstance(entry, FleetEntry) else entry.maximum
-            one = max(one, _kw(types[entry.node_type]))
-            owned += _kw(types[entry.node_type]) * (count or 0)
-    here = [(_kw(types[pool.node_type]), pool.nodes) for pool in pools if pool.site == name]
+            one = max(one, kw(entry.node_type))
+            owned += kw(entry.node_type) * (count or 0)
+    here = [(kw(pool.node_type), pool.nodes) for pool in pools if pool.site == name]
     quarters = range(inputs.scenario.horizon.quarters)
-    planned = (sum((kw * nodes[at] for kw, nodes in here), Decimal(0)) for at in quarters)
+    planned = (sum((each * nodes[at] for each, nodes in here), Decimal(0)) for at in quarters)
     return max(one, owned, *planned)
 
 
 def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[Note]:
-    """Warn of budgets that buy nothing, that nothing comes near, or that a wider one undercuts."""
-    every = [
-        (offer.kind, usd_each)
-        for offer in inputs.offers
-        for usd_each in (offer.unit_price_usd, *(one.unit_price_usd for one in offer.levels))
-    ]
-    buys = [usd_each for kind, usd_each in every if kind == "buy"]
+    """Warn of budgets that buy nothing, or that nothing comes near."""
+    buys, every = list[Decimal](), list[Decimal]()
+    for offer in inputs.offers:
+        each = [offer.unit_price_usd, *(one.unit_price_usd for one in offer.levels)]
+        every += each
+        buys += each * (offer.kind == "buy")
     paid = sum(line.total_cents for line in costs or () if line.name not in NOT_PAID)
     most = max([paid, *(in_cents(usd_each) for usd_each in buys)])
     factor = inputs.rules.figure("idle_budget_factor")
-    caps = [*inputs.scenario.budget.caps()]
-    for cap in caps:
+    for cap in inputs.scenario.budget.caps():
         keys = {"capex": "capex_usd", "opex": "opex_usd", "spending": "total_usd"}
         origin = f"budget.{keys[cap.spend]}" + (f".{cap.quarter}" if cap.quarter else "")
-        prices = buys if cap.spend == "capex" else [usd_each for _, usd_each in every]
+        prices = buys if cap.spend == "capex" else every
         must_buy = cap.spend == "capex" or (cap.spend == "spending" and cap.quarter is None)
         if must_buy and prices and 0 < cap.cents < min(prices) * 100:
             yield Note(
@@ -284,18 +281,6 @@ def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[
                 "takes USD, not cents",
                 origin=origin,
             )
-        elif wider := [one for one in caps if _includes(one, cap) and one.cents < cap.cents]:
-            least = min(wider, key=lambda one: one.cents)
-            yield Note(
-                text=f"{cap.name}, {usd(cap.cents)}, is above {least.name}, {usd(least.cents)}, "
-                "which holds as well, and limits nothing: one of the two is a slip",
-                origin=origin,
-            )
-
-
-def _includes(wider: SpendCap, cap: SpendCap) -> bool:
-    """Return whether all that counts towards one budget also counts towards another."""
-    return wider.spend in (cap.spend, "spending") and wider.quarter in (cap.quarter, None)
 
 
 _NODES_OF_A_JOB = 10
@@ -306,28 +291,26 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
     """List odd dates, steep rates and growth, all or no memory kept free, odd models and jobs."""
     yield from _unstated_day(inputs)
     yield from _odd_dates(inputs)
-    rate = inputs.scenario.finance.discount_rate_per_year
+    finance, policies = inputs.scenario.finance, inputs.scenario.policies
+    rate, bias = finance.discount_rate_per_year, finance.optimism_bias
     if rate is not None and rate > inputs.rules.figure("steep_discount_rate"):
         yield Note(
             text=f"a discount rate of {amount(rate, 'share')} a year makes later money almost free",
             origin="finance.discount_rate_per_year",
         )
-    bias = inputs.scenario.finance.optimism_bias
     if bias is not None and bias > inputs.rules.figure("steep_optimism_bias"):
         yield Note(
             text=f"an optimism bias of {amount(bias, 'share')} is more than the Green Book's for "
             "equipment",
             origin="finance.optimism_bias",
         )
-    if inputs.scenario.policies.headroom == 0:
+    if policies.headroom == 0:
         yield Note(
             text="no GPU memory is kept free beyond the margins of the formulas",
             origin="policies.headroom",
         )
     yield from _hardly_any_left(inputs)
-    for name, job in sorted(inputs.scenario.jobs.items()):
-        yield from _beyond_context(name, job, inputs.catalog)
-        yield from _figures_of_job(name, job, inputs)
+    yield from _odd_jobs(inputs)
 
 
 def limiting_figures(inputs: Inputs) -> Iterator[Note]:
@@ -335,8 +318,7 @@ def limiting_figures(inputs: Inputs) -> Iterator[Note]:
     yield from _unstated_day(inputs)
     yield from _prices_and_needs(inputs)
     yield from _hardly_any_left(inputs)
-    for name, job in sorted(inputs.scenario.jobs.items()):
-        yield from _figures_of_job(name, job, inputs)
+    yield from _odd_jobs(inputs)
     yield from _idle_budgets(inputs, None)
 
 
@@ -386,19 +368,37 @@ def _hardly_any_left(inputs: Inputs) -> Iterator[Note]:
         )
 
 
-def _figures_of_job(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
-    """Warn of a job's odd sizes, counts and growth."""
-    yield from _odd_size(name, job, inputs)
-    yield from _many_nodes(name, job, inputs)
-    yield from _steep_growth(name, job, inputs)
+def _odd_jobs(inputs: Inputs) -> Iterator[Note]:
+    """Warn of models of odd sizes, growth meant in per cent, and more GPU memory than any node."""
+    steep = inputs.rules.figure("steep_growth_per_quarter")
+    nodes = [inputs.catalog.nodes[one] for one in inputs.scenario.node_types_in_play]
+    memories = (one.gpus.value * inputs.catalog.gpus[one.gpu_type].memory_gb.value for one in nodes)
+    largest = max(memories, default=None)
+    for name, job in sorted(inputs.scenario.jobs.items()):
+        if about := job.tune or job.serve:
+            yield from _odd_size(name, job, about, inputs)
+        asked = job.fixed.gpu_memory_gb if job.fixed else None
+        if asked is not None and largest is not None and asked > largest * _NODES_OF_A_JOB:
+            yield Note(
+                text=f"{name} asks for {amount(asked, 'GB')} of GPU memory, "
+                f"{asked / largest:,.0f} times what the largest node here has "
+                f"({amount(largest, 'GB')}): the key takes GB, not MB",
+                origin=f"jobs.{name}.fixed.gpu_memory_gb",
+            )
+        load = job.serve.load if job.serve else None
+        for stated, where in ((job, ""), (load, "serve.load.")):
+            growth = stated.growth_per_quarter if stated else None
+            if growth is not None and growth > steep:
+                yield Note(
+                    text=f"{name} grows by {amount(growth, 'share')} in each quarter; a growth of "
+                    f"{amount(growth / 100, 'share')} is written {growth / 100:f}",
+                    origin=f"jobs.{name}.{where}growth_per_quarter",
+                )
 
 
-def _odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
-    """Warn of a model whose parameters do not match its shape, or that resembles no other model."""
-    about = job.tune or job.serve
-    if about is None:
-        return
-    model = inputs.catalog.models.get(about.model or "")
+def _odd_size(name: str, job: Job, about: Tune | Serve, inputs: Inputs) -> Iterator[Note]:
+    """Warn of a model whose size does not match its shape or any other, or of too long a text."""
+    model, own = inputs.catalog.models.get(about.model or ""), about.parameters_b
     if model is not None:
         counted = counted_parameters(model, model.experts)
         share = inputs.rules.figure("odd_parameters_share")
@@ -409,65 +409,23 @@ def _odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
                 f"its shape it has {counted}",
                 origin=f"catalog {about.model}",
             )
-        return
-    sizes = [one.parameters_b for one in inputs.catalog.models.values()]
-    own = about.parameters_b
-    if own is not None and sizes and not min(sizes) <= own <= max(sizes):
-        yield Note(
-            text=f"{name}: {own:f} billion parameters are those of no model of the catalog "
-            f"({min(sizes):.3g} to {max(sizes):,.4g}): the key takes billions",
-            origin=f"jobs.{name}.{job.kind}.parameters_b",
-        )
-
-
-def _many_nodes(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
-    """Warn of a fixed job with more GPU memory than any cluster: probably MB for GB."""
-    asked = job.fixed.gpu_memory_gb if job.fixed else None
-    nodes = [inputs.catalog.nodes[one] for one in inputs.scenario.node_types_in_play]
-    largest = max(
-        (one.gpus.value * inputs.catalog.gpus[one.gpu_type].memory_gb.value for one in nodes),
-        default=None,
-    )
-    if asked is not None and largest is not None and asked > largest * _NODES_OF_A_JOB:
-        yield Note(
-            text=f"{name} asks for {amount(asked, 'GB')} of GPU memory, {asked / largest:,.0f} "
-            f"times what the largest node here has ({amount(largest, 'GB')}): the key takes GB, "
-            "not MB",
-            origin=f"jobs.{name}.fixed.gpu_memory_gb",
-        )
-
-
-def _steep_growth(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
-    """Warn of growth of units or traffic that was probably meant in per cent."""
-    load = job.serve.load if job.serve else None
-    stated = {
-        "growth_per_quarter": job.growth_per_quarter,
-        "serve.load.growth_per_quarter": load.growth_per_quarter if load else None,
-    }
-    for key, growth in stated.items():
-        if growth is not None and growth > inputs.rules.figure("steep_growth_per_quarter"):
+        key = "sequence" if job.tune else "context"
+        tokens: int | None = getattr(about, key)
+        if tokens is not None and tokens > model.max_context:
             yield Note(
-                text=f"{name} grows by {amount(growth, 'share')} in each quarter; a growth of "
-                f"{amount(growth / 100, 'share')} is written {growth / 100:f}",
-                origin=f"jobs.{name}.{key}",
+                text=f"{name} holds {tokens:,} tokens, its model is built for "
+                f"{model.max_context:,}: its rope scaling is declared, what the answers are worth "
+                "is not",
+                origin=f"jobs.{name}.{job.kind}.{key}",
             )
-
-
-def _beyond_context(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
-    """Warn of a job with more tokens than its model was built for, if rope scaling is declared."""
-    asked = job.tune or job.serve
-    model = catalog.models.get(asked.model or "") if asked else None
-    key, tokens = (
-        ("sequence", job.tune.sequence)
-        if job.tune
-        else ("context", job.serve.context if job.serve else None)
-    )
-    if model is not None and tokens is not None and tokens > model.max_context:
-        yield Note(
-            text=f"{name} holds {tokens:,} tokens, its model is built for {model.max_context:,}: "
-            "its rope scaling is declared, what the answers are worth is not",
-            origin=f"jobs.{name}.{job.kind}.{key}",
-        )
+    elif own is not None:
+        sizes = [one.parameters_b for one in inputs.catalog.models.values()]
+        if sizes and not min(sizes) <= own <= max(sizes):
+            yield Note(
+                text=f"{name}: {own:f} billion parameters are those of no model of the catalog "
+                f"({min(sizes):.3g} to {max(sizes):,.4g}): the key takes billions",
+                origin=f"jobs.{name}.{job.kind}.parameters_b",
+            )
 
 
 def _odd_dates(inputs: Inputs) -> Iterator[Note]:

@@ -8,7 +8,7 @@ from typing import Literal
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text import count_of, did_you_mean
-from planner.planning.plan import Alternative, GpuPart, Node, Occupant, Plan, PlannedJob, ShortJob
+from planner.planning.plan import GpuPart, Node, Occupant, Plan, PlannedJob, ShortJob
 from planner.planning.words import some_of
 from planner.sizing.candidate import Candidate, Sizing
 
@@ -121,7 +121,7 @@ def _places(plan: Plan, job: PlannedJob) -> Iterator[PlacedUnits]:
                 if occupant.job == job.name:
                     piece = occupant.unit, occupant.replica
                     seats.setdefault(piece, []).append((nodes[use.node], occupant))
-        alike: dict[_Alike, list[tuple[int, int]]] = {}
+        alike: dict[tuple[tuple[str, ...], tuple[int, int], str], list[tuple[int, int]]] = {}
         for piece, places in sorted(seats.items()):
             one = places[0][1]
             key = tuple(node.id for node, _ in places), one.hours or (0, 0), one.way
@@ -144,10 +144,6 @@ def _places(plan: Plan, job: PlannedJob) -> Iterator[PlacedUnits]:
             )
 
 
-_Alike = tuple[tuple[str, ...], tuple[int, int], str]
-"""The nodes, the hours and the way."""
-
-
 def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:
     """Return the verdicts in order.
 
@@ -155,7 +151,29 @@ def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:
     """
     units = dict(job.ways)
     known = {alternative.way: alternative for alternative in job.alternatives}
-    priced = [_priced(one, known.get(one.way), units.get(one.way, 0)) for one in sizing.candidates]
+    priced = []
+    for candidate in sizing.candidates:
+        alternative = known.get(candidate.way)
+        extra = alternative.extra_cents if alternative else None
+        outcome: Literal["chosen", "costs more", "costs no more", "not available"]
+        if candidate.way in units:
+            outcome = "chosen"
+        elif extra is None:
+            outcome = "not available"
+        else:
+            outcome = "costs more" if extra else "costs no more"
+        told = alternative.reason if alternative else "not owned and not offered"
+        priced.append(
+            ModeVerdict(
+                gpu_type=candidate.gpu_type,
+                way=candidate.way,
+                outcome=outcome,
+                units=units.get(candidate.way, 0),
+                extra_cents=extra,
+                reasons=(Reason(text=told),),
+                candidate=candidate,
+            )
+        )
     priced.sort(key=lambda v: (-v.units, v.extra_cents is None, v.extra_cents or 0, v.way))
     rejected: dict[str, ModeVerdict] = {}
     for one in (*sizing.rejections, *sizing.refused_parts):
@@ -172,25 +190,3 @@ def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:
             candidate=None,
         )
     return (*priced, *(verdict for _, verdict in sorted(rejected.items())))
-
-
-def _priced(candidate: Candidate, alternative: Alternative | None, units: int) -> ModeVerdict:
-    """Return the verdict on a candidate; one without an alternative in the plan is not in play."""
-    extra = alternative.extra_cents if alternative else None
-    outcome: Literal["chosen", "costs more", "costs no more", "not available"]
-    if units:
-        outcome = "chosen"
-    elif extra is None:
-        outcome = "not available"
-    else:
-        outcome = "costs more" if extra else "costs no more"
-    told = alternative.reason if alternative else "not owned and not offered"
-    return ModeVerdict(
-        gpu_type=candidate.gpu_type,
-        way=candidate.way,
-        outcome=outcome,
-        units=units,
-        extra_cents=extra,
-        reasons=(Reason(text=told),),
-        candidate=candidate,
-    )

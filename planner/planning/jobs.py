@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import chain
+from itertools import product
 from math import ceil
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from planner.errors import InfeasibleError
 from planner.inputs.catalog.catalog import Catalog
@@ -18,10 +18,8 @@ from planner.packing.problem import Choice, Pool
 from planner.packing.solution import Solution
 from planner.planning.place import Kept
 from planner.planning.plan import Alternative, PlannedJob
-from planner.planning.words import gpus_text, some_of
+from planner.planning.words import amount, gpus_text, some_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
-
-Key = TypeVar("Key")
 
 _QUARTERS_NAMED = 3
 _WAIVE = "change it, or waive a rule under policies.waived_rules with the reason"
@@ -216,9 +214,9 @@ def _obstacle(
     told: dict[str, str] = {}
     for stage in stages:
         quarters = problem.demands[stage].quarters
-        against = obstacle(candidate, problem, quarters, sites)
-        alone = [one for one in quarters if against and obstacle(candidate, problem, (one,), sites)]
-        if against := against or beyond_quota(candidate.way, problem, stage):
+        against = _no_pool(candidate, problem, quarters, sites)
+        alone = [one for one in quarters if against and _no_pool(candidate, problem, (one,), sites)]
+        if against := against or _beyond_quota(candidate.way, problem, stage):
             told |= {translation.quarters[one]: against for one in alone or quarters}
     every = {one for stage in stages for one in problem.demands[stage].quarters}
     if not told or len(told) == len(every):
@@ -226,39 +224,31 @@ def _obstacle(
     return f"not in {some_of(list(told), _QUARTERS_NAMED)}: {next(iter(told.values()))}"
 
 
-def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
+def _shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
     """Say what a unit needs beyond one node, or beyond the whole nodes that it may span."""
     nodes = 1
     if candidate.gpus > pool.node.gpus:
         nodes, rest = divmod(candidate.gpus, pool.node.gpus)
-        cannot_span = _cannot_span(candidate, pool, rest)
-        if cannot_span:
-            return [f"{count_of(candidate.gpus, 'GPU')}, {cannot_span}"]
+        needs = count_of(candidate.gpus, "GPU")
+        if not candidate.may_span:
+            said = (one.rule for one in candidate.trace if one.result.name == "nodes_at_most")
+            rules = "".join(f" ({rule})" for rule in said)
+            within = "and a unit stays within one node"
+            return [f"{needs}, a node has {pool.node.gpus}, {within}{rules}"]
+        if not pool.fabric:
+            return [f"{needs}, a node has {pool.node.gpus} and no fabric to span"]
+        if rest:
+            return [f"{needs}, which is not a whole number of nodes of {pool.node.gpus}"]
     short = []
     if candidate.cpus > nodes * pool.node.cpus:
         short.append(f"{candidate.cpus:,} cores of {nodes * pool.node.cpus:,}")
     if candidate.memory_mb > nodes * pool.node.memory_mb:
-        has = _gb(nodes * pool.node.memory_mb)
-        short.append(f"{_gb(candidate.memory_mb)} GB of host memory of {has}")
+        asked, has = (Decimal(mb) / 1000 for mb in (candidate.memory_mb, pool.node.memory_mb))
+        short.append(f"{amount(asked, 'GB')} of host memory of {(nodes * has).normalize():,f}")
     return short
 
 
-def _gb(megabytes: int) -> str:
-    return f"{Decimal(megabytes) / 1000:,f}".removesuffix(".000")
-
-
-def _cannot_span(candidate: Candidate, pool: Pool, rest: int) -> str | None:
-    """Say why a unit that fits no single node cannot take several."""
-    if not candidate.may_span:
-        said = (step.rule for step in candidate.trace if step.result.name == "nodes_at_most")
-        rules = "".join(f" ({rule})" for rule in said)
-        return f"a node has {pool.node.gpus}, and a unit stays within one node{rules}"
-    if not pool.fabric:
-        return f"a node has {pool.node.gpus} and no fabric to span"
-    return f"which is not a whole number of nodes of {pool.node.gpus}" if rest else None
-
-
-def obstacle(
+def _no_pool(
     candidate: Candidate, problem: Problem, quarters: Iterable[int], sites: Sequence[str] = ()
 ) -> str | None:
     """Say why no node in play can take a unit in these quarters; None if one can.
@@ -270,17 +260,21 @@ def obstacle(
     for index, pool in enumerate(problem.pools):
         if pool.gpu_type != candidate.gpu_type or (sites and pool.site not in sites):
             continue
-        if short := shortfalls(candidate, pool):
+        if short := _shortfalls(candidate, pool):
             reasons.append(f"on {pool.name} it needs {' and '.join(short)}")
-        elif (reason := _too_few(candidate, problem, index, active)) is None:
-            return None
         else:
-            reasons.append(reason)
+            needed = max(1, candidate.gpus // pool.node.gpus)
+            most = [_obtainable(problem, index, quarter) for quarter in active]
+            least = min((nodes for nodes in most if nodes is not None), default=needed)
+            if least >= needed:
+                return None
+            wanted = count_of(needed, "whole node")
+            reasons.append(f"it needs {wanted} of {pool.name}, which can have {least:,} at most")
     where = f" at {' or '.join(sites)}" if sites else ""
     return "; ".join(reasons) or f"no such node is owned or offered{where}"
 
 
-def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
+def _beyond_quota(way: str, problem: Problem, number: int) -> str | None:
     """Say why no unit of a demand can run in this way within its quotas; None if one can."""
     demand = problem.demands[number]
     chosen = next((one for one in demand.choices if one.way == way), None)
@@ -294,20 +288,6 @@ def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
             if most is not None and taken > most:
                 return f"one unit takes {gpus_text(taken)}, {quota.name} is {most:,}"
     return None
-
-
-def _too_few(
-    candidate: Candidate, problem: Problem, index: int, quarters: tuple[int, ...]
-) -> str | None:
-    """Say why too few whole nodes of a pool can be had for one unit; None if there are enough."""
-    pool = problem.pools[index]
-    needed = max(1, candidate.gpus // pool.node.gpus)
-    most = [_obtainable(problem, index, quarter) for quarter in quarters]
-    least = min((nodes for nodes in most if nodes is not None), default=needed)
-    if least >= needed:
-        return None
-    wanted = count_of(needed, "whole node")
-    return f"it needs {wanted} of {pool.name}, which can have {least:,} at most"
 
 
 def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
@@ -337,14 +317,11 @@ def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
 def stuck_jobs(jobs: tuple[SizedJob, ...], translation: Translation) -> tuple[SizedJob, ...]:
     """Return the jobs whose units fit no node that is owned or offered, however many there were."""
     fit: dict[tuple[str, tuple[str, ...]], bool] = {}
-    for job in jobs:
-        kind = (job.sizing.id, job.sites)
-        if kind not in fit:
-            pools = _open_to(job.sites, translation.problem.pools)
-            pairs = ((one, pool) for one in job.sizing.candidates for pool in pools)
-            fit[kind] = any(
-                one.gpu_type == pool.gpu_type and not shortfalls(one, pool) for one, pool in pairs
-            )
+    for sizing, sites, _ in _by_sizing(jobs):
+        fit[sizing.id, sites] = any(
+            one.gpu_type == pool.gpu_type and not _shortfalls(one, pool)
+            for one, pool in product(sizing.candidates, _open_to(sites, translation.problem.pools))
+        )
     return tuple(job for job in jobs if any(job.units) and not fit[job.sizing.id, job.sites])
 
 
@@ -361,16 +338,17 @@ def require_eligible(
     reasons: list[str] = []
     for sizing, sites, names in _by_sizing(stuck):
         where = f" at {some_of(sites, _SITES_NAMED)}, where it may run" if sites else ""
+        alike = " specified alike" if len(names) > _JOBS_NAMED else ""
         reasons.append(
-            f"{_named(names)} ({sizing.summary}) fits nothing that is owned or offered{where}"
+            f"{some_of(names, _JOBS_NAMED)}{alike} ({sizing.summary}) fits nothing that is owned "
+            f"or offered{where}"
         )
         reasons += (f"  {line}" for line in _why(sizing, _open_to(sites, pools)))
         if not sizing.candidates:
             reasons += (f"  worth a second look: {warning}" for warning in sizing.warnings)
-    if reasons:
-        what = "1 job has" if len(stuck) == 1 else f"{len(stuck):,} jobs have"
-        headline = f"no plan exists: {what} no GPU type to run on"
-        raise InfeasibleError(headline, tuple(reasons), remedies(stuck, translation, catalog))
+    what = "1 job has" if len(stuck) == 1 else f"{len(stuck):,} jobs have"
+    headline = f"no plan exists: {what} no GPU type to run on"
+    raise InfeasibleError(headline, tuple(reasons), remedies(stuck, translation, catalog))
 
 
 def remedies(
@@ -379,10 +357,11 @@ def remedies(
     """Say what would let a node run these jobs, once for jobs that are specified alike."""
     pools = translation.problem.pools
     told = (
-        _remedies(names[0], sizing, _open_to(sites, pools), catalog)
+        f"{names[0]}: {remedy}"
         for sizing, sites, names in _by_sizing(stuck)
+        for remedy in _remedies(sizing, _open_to(sites, pools), catalog)
     )
-    return tuple(dict.fromkeys(chain.from_iterable(told)))
+    return tuple(dict.fromkeys(told))
 
 
 def _open_to(sites: tuple[str, ...], pools: tuple[Pool, ...]) -> tuple[Pool, ...]:
@@ -409,15 +388,13 @@ def _why(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
         for rejection in sizing.rejections:
             if rejection.gpu_type == gpu_type:
                 yield f"{gpu_type}: {rejection.message} ({rejection.rule})"
-        for candidate in sizing.candidates:
-            if candidate.gpu_type == gpu_type:
-                for pool in pools:
-                    if pool.gpu_type == gpu_type:
-                        short = " and ".join(shortfalls(candidate, pool))
-                        yield f"{gpu_type}: on {pool.name} it needs {short}"
+        for candidate, pool in product(sizing.candidates, pools):
+            if candidate.gpu_type == pool.gpu_type == gpu_type:
+                short = " and ".join(_shortfalls(candidate, pool))
+                yield f"{gpu_type}: on {pool.name} it needs {short}"
 
 
-def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalog) -> Iterator[str]:
+def _remedies(sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalog) -> Iterator[str]:
     in_play = {pool.gpu_type for pool in pools}
     host = any(one.gpu_type in in_play for one in sizing.candidates)
     held = [one for one in sizing.candidates if not host or _some_node_holds(one, catalog)]
@@ -425,20 +402,20 @@ def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalo
     stated = [one for one in sizing.candidates if one.decided_by == "stated"]
     counts = _countable(stated, pools)
     if counts:
-        yield f"{job}: state {counts}, or offer a node type whose GPUs divide it"
+        yield f"state {counts}, or offer a node type whose GPUs divide it"
     if others:
         shown = some_of(others, _OTHERS_NAMED)
-        yield f"{job}: offer nodes of a GPU type that it can use: {shown}"
+        yield f"offer nodes of a GPU type that it can use: {shown}"
     elif sizing.candidates:
         fabric = any(candidate.may_span for candidate in sizing.candidates)
         or_fabric = ", or with a fabric" if fabric else ""
         none = "" if held else "; the catalog has none with so much, so ask for less"
-        yield f"{job}: offer a node type with more GPUs, cores or host memory{or_fabric}{none}"
+        yield f"offer a node type with more GPUs, cores or host memory{or_fabric}{none}"
     elif (nearest := sizing.nearest(in_play)) is not None:
         longer = nearest.times_as_long
         times = f"{longer:,.0f}" if longer >= _WHOLE_FROM else f"{longer:.2g}"
         text = (
-            f"{job}: {nearest.gpu_type} comes nearest, {times} times as "
+            f"{nearest.gpu_type} comes nearest, {times} times as "
             f"long as is asked for: `{nearest.kept}` would let it run there"
         )
         fastest = sizing.nearest()
@@ -447,7 +424,7 @@ def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalo
         yield text
     else:
         said = {one.rule for one in sizing.rejections if one.gpu_type in in_play}
-        yield from dict.fromkeys(f"{job}: {_ADVICE.get(rule, _WAIVE)}" for rule in sorted(said))
+        yield from dict.fromkeys(_ADVICE.get(rule, _WAIVE) for rule in sorted(said))
 
 
 def _some_node_holds(one: Candidate, catalog: Catalog) -> bool:
@@ -474,9 +451,3 @@ def _countable(stated: Sequence[Candidate], pools: tuple[Pool, ...]) -> str:
     size, asked = max(odd)
     below = asked // size * size
     return f"{below} or {count_of(below + size, 'GPU')}, whole nodes of {size}"
-
-
-def _named(names: list[str]) -> str:
-    more = len(names) - _JOBS_NAMED
-    shown = ", ".join(names[:_JOBS_NAMED])
-    return f"{shown} and {count_of(more, 'more job')} specified alike" if more > 0 else shown

@@ -1,12 +1,15 @@
 """Makes plans: sizes, packs, assembles, prices and checks; no unchecked plan gets out.
 
+If not all jobs fit, decides which are kept, and says what it would take to keep the others.
+
 Also plans under one more condition: with fixed purchases, to see their cost in a future that
 turns out otherwise; or with a cost limit and another goal: power, quarters waited, or moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,19 +19,22 @@ from typing import Literal
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.settled import Inputs
-from planner.packing import Problem, Solution, Translation, translate
+from planner.packing import Problem, Solution, Translation, solve, translate
+from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Incumbent, Infeasible
-from planner.packing.nowhere import solved_with_apis
+from planner.packing.nowhere import claims_of, solved_with_apis
 from planner.packing.pack import Aim, reach
 from planner.packing.scenario_program import Order, holding
+from planner.packing.search import NodeCounts
+from planner.packing.triage import Triage, triage
 from planner.packing.work import guarded, spent
-from planner.planning.assemble import Request, SolvedPortfolio, checked_plan
+from planner.planning.assemble import Request, SolvedPortfolio, checked_plan, second_opinion
 from planner.planning.choices import ChoicePrices, other_types
 from planner.planning.doubtful import limiting_figures
 from planner.planning.jobs import remedies, require_eligible, stuck_jobs
-from planner.planning.plan import Note, Plan
-from planner.planning.triage import Unfit, give_way, roots
-from planner.sizing import SizedJob
+from planner.planning.plan import Note, Plan, PriorityUse, ProvedStep, Shortage, ShortJob
+from planner.planning.words import some_of
+from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
 
 _LEAST_ASKED_S = 1.0
@@ -42,6 +48,16 @@ Watts of mean draw over all quarters; quarters from the first until each node en
 again for each rent; or units that leave the pool in which they run today. Nodes for hours or
 weeks do not count.
 """
+
+_NAMED = 6
+_TIME_S = 10.0
+"""Seconds of work for all remedies of one job."""
+_UNKNOWN = "what keeps it from fitting could not be told within the time"
+_FITS = "it would fit, but the triage ended at its time limit before that was found"
+
+Jobs = tuple[SizedJob, ...]
+Unfit = Mapping[str, tuple[str, tuple[str, ...]]]
+"""Jobs of the scenario that no node in play can run: why, and what would help each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +165,10 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
     Raises InfeasibleError unless all of them may give way.
     """
     inputs, translation = request.inputs, translate(request.inputs, jobs)
-    stuck = {
-        job.name for job in stuck_jobs(jobs, translation) if not inputs.scenario.apis_of(job.name)
-    }
+    scenario, every_type = inputs.scenario, request.sizers.sizer(inputs, None)
+    stuck = {job.name for job in stuck_jobs(jobs, translation) if not scenario.apis_of(job.name)}
     if not stuck:
         return {}
-    scenario, every_type = inputs.scenario, request.sizers.sizer(inputs, None)
     found = tuple(job for job in size_portfolio(every_type, scenario) if job.name in stuck)
     names = roots(found)
     if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
@@ -163,17 +177,14 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
     for name in names:
         job = scenario.jobs[name]
         if scenario.sites_of(job) == (NO_SITE,):
-            labels = ", ".join(job.labels)
-            unfit[name] = (
-                f"no site where it may run carries all of its labels: {labels}",
-                (f"let a site carry all of its labels: {labels}",),
-            )
+            all_labels = f"all of its labels: {', '.join(job.labels)}"
+            cause = f"no site where it may run carries {all_labels}"
+            unfit[name] = cause, (f"let a site carry {all_labels}",)
         else:
-            mine = [one for one in found if one.root == name]
-            unfit[name] = (
-                "no GPU type in play can run it",
-                remedies(mine, translation, inputs.catalog),
+            helps = remedies(
+                [one for one in found if one.root == name], translation, inputs.catalog
             )
+            unfit[name] = "no GPU type in play can run it", helps
     return unfit
 
 
@@ -230,32 +241,30 @@ def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
 
     One unit of the goal counts as a cent, so that a node or a unit weighs like one that is paid.
     """
-    every = range(problem.quarters)
-    nothing = tuple(tuple(0 for _ in every) for _ in problem.supplies)
+    every, supplies = range(problem.quarters), problem.supplies
+    nothing = tuple(tuple(0 for _ in every) for _ in supplies)
     still = tuple(0 for _ in problem.demands)
-    stays = [problem.pools[one.pool].hire is None for one in problem.supplies]
+    stays = [problem.pools[one.pool].hire is None for one in supplies]
     if goal == "quarters waited":
-        enter = [
-            stay and not one.releases for stay, one in zip(stays, problem.supplies, strict=True)
-        ]
-        waits = tuple(tuple(quarter * counts for quarter in every) for counts in enter)
+        waits = tuple(
+            tuple(quarter * (stay and not one.releases) for quarter in every)
+            for stay, one in zip(stays, supplies, strict=True)
+        )
         return Aim(goal, waits, still, 100_000), 0
     if goal == "moves":
         moves = tuple(1 if demand.origin else 0 for demand in problem.demands)
         return Aim(goal, nothing, moves, 100_000), 0
-    powers = {
-        pool.node_type: inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools
-    }
-    if missing := sorted(name for name, power in powers.items() if power is None):
-        raise ValueError(f"the catalog does not say what {', '.join(missing)} draws")
-    drawn = {name: ceil(power.value * 1000) for name, power in powers.items() if power}
-    watts = [drawn[pool.node_type] for pool in problem.pools]
+    powers = [inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools]
+    unknown = {pool.node_type for pool, kw in zip(problem.pools, powers, strict=True) if kw is None}
+    if unknown:
+        raise ValueError(f"the catalog does not say what {', '.join(sorted(unknown))} draws")
+    watts = [ceil(power.value * 1000) for power in powers if power]
     nodes = tuple(
         tuple(
             watts[one.pool] * len(one.served(quarter)) * stay * (-1 if one.releases else 1)
             for quarter in every
         )
-        for one, stay in zip(problem.supplies, stays, strict=True)
+        for one, stay in zip(supplies, stays, strict=True)
     )
     owned = sum(
         watts[number] * pool.owned_in(quarter)
@@ -263,3 +272,161 @@ def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
         for quarter in every
     )
     return Aim(goal, nodes, still, 100), owned
+
+
+def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
+    """Return the jobs of the scenario that these are, or are derived from."""
+    return frozenset(job.root for job in jobs)
+
+
+def give_way(
+    request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool
+) -> tuple[Jobs, Shortage, NodeCounts]:
+    """Return the jobs as they are kept, with the ones that give way named and explained.
+
+    The last item is the nodes, by supply and entry quarter, on which the kept jobs are known to
+    run. Each step of the triage, and all remedies together, have a share of the time; callers
+    that want no explanation get none. With `crosscheck`, each proved step is put to other
+    solvers for as long. Raises InfeasibleError if the required jobs alone do not fit, and
+    DisagreementError if another solver refutes that or a step.
+    """
+    inputs, time_limit_s, progress = request.inputs, request.time_limit_s, request.progress
+    fit = tuple(job for job in jobs if job.root not in unfit)
+    problem, claims = claims_of(inputs, fit)
+    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
+    try:
+        found = triage(
+            problem,
+            claims,
+            asked_gap=request.asked_gap,
+            time_limit_s=time_limit_s,
+            progress=lambda step: progress(f"triage: {step}"),
+            ask=ask if request.crosscheck else None,
+        )
+    except Infeasible as proved:
+        if request.crosscheck:
+            require_agreement(ask, Assertion.none(proved))
+        raise _required_alone(inputs, fit, time_limit_s) from None
+    found = replace(found, delays={**found.delays, **dict.fromkeys(unfit)})
+    kept = tuple(_as_kept(job, found) for job in jobs)
+    deadline = spent()
+    if explain:
+        progress("asking what would keep the others")
+        deadline += time_limit_s
+    short = tuple(_explained(inputs, jobs, kept, found, unfit, deadline))
+    shortage = Shortage(
+        priorities=tuple(_priorities(inputs, jobs, short, found)),
+        jobs=short,
+        bound_cents=found.bound_cents,
+        steps=tuple(
+            ProvedStep(
+                counted=step.counted,
+                least=step.least,
+                second_opinions=tuple(
+                    second_opinion(one, of_cost=not step.counted) for one in step.opinions
+                ),
+            )
+            for step in found.confirmed
+        ),
+    )
+    return kept, shortage, found.nodes
+
+
+def _as_kept(job: SizedJob, found: Triage) -> SizedJob:
+    delay = found.delays.get(job.root, 0)
+    if delay is None:
+        return job.dropped()
+    kept = job.later(delay)
+    return kept.without(found.short[job.name]) if job.name in found.short else kept
+
+
+def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> InfeasibleError:
+    """Explain why the required jobs do not fit, as if there were no others."""
+    stated = inputs.scenario.jobs
+    required = tuple(job for job in jobs if stated[job.root].required)
+    names = some_of(sorted(roots(required)), _NAMED)
+    told = f"the required jobs alone are asked for here: {names or 'there are none'}"
+    late = any(stated[name].may_slip_quarters for name in roots(required))
+    told += ", and none of them fits later either" if late else ""
+    try:
+        solve(translate(inputs, required), asked_gap=1.0, time_limit_s=time_limit_s)
+    except InfeasibleError as why:
+        headline = f"no plan exists: even for the required jobs alone, {why.cause}"
+        return InfeasibleError(headline, (told, *why.reasons), why.remedies)
+    raise LimitError("no plan for the required jobs was found before the time limit")
+
+
+def _explained(
+    inputs: Inputs, jobs: Jobs, kept: Jobs, found: Triage, unfit: Unfit, deadline: float
+) -> Iterator[ShortJob]:
+    """Explain each job that gives way, beside all that is kept, the most important first."""
+    stated = inputs.scenario.jobs
+    known: dict[object, tuple[str, str, tuple[str, ...]]] = {}
+    names = {name for name, delay in found.delays.items() if delay != 0} | {*found.short}
+    for name in sorted(names, key=lambda name: (-stated[name].priority, name)):
+        delay, absent = found.delays.get(name, 0), found.short.get(name, ())
+        asked = tuple(job for job in jobs if job.root == name)
+        # Jobs that ask for the same lack the same, whatever they are called.
+        alike = (delay, absent, *((job.sizing.id, job.units, job.sites, job.team) for job in asked))
+        if name in unfit:
+            known[alike] = name, *unfit[name]
+        if alike not in known:
+            pairs = tuple(zip(jobs, kept, strict=True))
+            beside = tuple(before if before in asked else now for before, now in pairs)
+            lacking = None
+            if absent:  # what these lack alone tells the quarters apart
+                alone = tuple(now.absentees() for before, now in pairs if before in asked)
+                lacking = _lacking(inputs, (*kept, *alone), min(_TIME_S, deadline - spent()))
+            if lacking is None or lacking[0] == _FITS:
+                lacking = _lacking(inputs, beside, min(_TIME_S, deadline - spent()))
+            known[alike] = name, *lacking
+        first, cause, remedies = known[alike]
+        later = f"start {first} "
+        yield ShortJob(
+            name=name,
+            deployment=next((job.name for job in asked if job.derived_from), None),
+            priority=stated[name].priority,
+            outcome="dropped" if delay is None else "delayed" if delay else "short",
+            delay_quarters=delay or 0,
+            asked=next((job.endpoints() for job in asked if job.name == name), ()),
+            short=tuple(len(units) for units in absent),
+            cause=cause,
+            remedies=tuple(
+                one.replace(later, f"start {name} ")
+                for one in remedies
+                if delay is None or not one.startswith(later)  # starting later keeps no date
+            ),
+        )
+
+
+def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tuple[str, ...]]:
+    """Explain why these jobs do not all fit, and what would help."""
+    if time_limit_s <= 0:
+        return _UNKNOWN, ()
+    try:
+        solve(translate(inputs, jobs), asked_gap=1.0, time_limit_s=time_limit_s)
+    except InfeasibleError as why:
+        return why.cause, why.remedies
+    except LimitError:
+        return _UNKNOWN, ()
+    return _FITS, ()
+
+
+def _priorities(
+    inputs: Inputs, jobs: Jobs, short: Sequence[ShortJob], found: Triage
+) -> Iterator[PriorityUse]:
+    stated = inputs.scenario.jobs
+    asking = [stated[name] for name in roots([job for job in jobs if any(job.units)])]
+    proved = {level.priority: level.proved for level in found.levels}
+    for priority in sorted({job.priority for job in asking}, reverse=True):
+        mine = [job for job in short if job.priority == priority]
+        outcomes = Counter(job.outcome for job in mine)
+        yield PriorityUse(
+            priority=priority,
+            jobs=sum(job.priority == priority for job in asking),
+            dropped=outcomes["dropped"],
+            delayed=outcomes["delayed"],
+            proved=proved.get(priority, True),
+            short=outcomes["short"],
+            units_short=sum(sum(job.short) for job in mine),
+        )

@@ -253,7 +253,10 @@ def read_saved(
     try:
         present = question.inputs()
     except InputError as error:
-        return Saved(label, plan, asked, None, _unreadable(label, error), changed, gone, question)
+        first = error.findings[0]
+        told = f"{label} was made with {first.file}: {first.message}, seen from here"
+        told += "; `--catalog` and `--rules` name it"
+        return Saved(label, plan, asked, None, told, changed, gone, question)
     others, lost = _other_facts(made_from, present)
     missing = None
     if other := sorted({*others, *lost}):
@@ -269,12 +272,6 @@ def read_saved(
 def scenario_of(made_from: Provenance) -> Path:
     """Return the file that a plan was made from, as it was named."""
     return made_from.path_of("scenario") or Path()
-
-
-def _unreadable(label: str, error: InputError) -> str:
-    first = error.findings[0]
-    told = f"{label} was made with {first.file}: {first.message}, seen from here"
-    return f"{told}; `--catalog` and `--rules` name it"
 
 
 def _other_facts(made_from: Provenance, present: Inputs) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -91,5 +91,5 @@ def test_what_a_unit_lacks_is_told_by_how_much_with_a_remedy(node_type, job, rea
 def test_jobs_specified_alike_share_one_line():
     error = refusal(H100, {f"small-{number}": fixed(gpus=12) for number in range(6)})
     assert error.headline == "no plan exists: 6 jobs have no GPU type to run on"
-    assert error.reasons[0].startswith("small-0, small-1, small-2 and 3 more jobs specified alike ")
+    assert error.reasons[0].startswith("small-0, small-1, small-2 and 3 more specified alike ")
     assert len(error.reasons) == 2

@@ -1,31 +1,40 @@
-"""Warnings that a reader needs before trusting a plan."""
+"""What a reader needs to know before trusting a plan: its warnings and its assumptions.
+
+Assumptions are what the scenario leaves open, and what fills the gap.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from itertools import count as naturals
 from math import ceil, floor
 from typing import NamedTuple
 
-from planner.costs import in_cents, node_costs, present_cents
+from planner.costs import in_cents, node_costs, present_cents, sale_usd
 from planner.inputs.base import SourcedFigure
 from planner.inputs.checks.faults import entries
+from planner.inputs.checks.sites import cooled_by
+from planner.inputs.reading.document import Path, dotted
+from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
 from planner.inputs.scenario.scenario import node_places, place_of, pool_places
-from planner.inputs.settled import Inputs, SettledOffer
+from planner.inputs.scenario.site import POWER, limits_told
+from planner.inputs.settled import Inputs
 from planner.inputs.text import count_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.supply import spare_nodes
 from planner.planning.doubtful import unit_slips, unlikely_figures
 from planner.planning.plan import Note, Occupant, Plan
-from planner.planning.plan_costs import most_saved
-from planner.planning.words import some_of
+from planner.planning.plan_costs import most_saved, price_stated
+from planner.planning.words import amount, price, some_of
 from planner.sizing.candidate import SizedJob, Sizing
 from planner.sizing.sizer import LENGTH_UNKNOWN
 
 _JOBS_NAMED = 3
+_NAMED = 6
 _HELD_NAMED = 12
 _SPARE_NODES = "policies.spare_nodes"
 _FAILURES = "failures_per_gpu_year"
@@ -283,20 +292,18 @@ def _for_a_few_hours(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 def _illustrative(inputs: Inputs) -> Iterator[Note]:
     book, stated = inputs.catalog.prices.header, inputs.scenario.offers
-    concerned = [offer for offer in inputs.offers if offer.illustrative]
-    from_book = [offer for offer in concerned if stated[offer.name].stated_price is None]
-    own = [offer for offer in concerned if stated[offer.name].stated_price is not None]
-    if from_book:
-        yield Note(text=f"{book.notice} Offers concerned: {_prices(from_book)}", origin=book.id)
-    if own:
-        yield Note(
-            text=f"no quote stands behind these prices, they are illustrative: {_prices(own)}",
-            origin="scenario",
+    own = "no quote stands behind these prices, they are illustrative:"
+    for is_own, told, origin in (
+        (False, f"{book.notice} Offers concerned:", book.id),
+        (True, own, "scenario"),
+    ):
+        offers = ", ".join(
+            f"{offer.name} ({offer.price_text})"
+            for offer in inputs.offers
+            if offer.illustrative and (stated[offer.name].stated_price is not None) is is_own
         )
-
-
-def _prices(offers: Iterable[SettledOffer]) -> str:
-    return ", ".join(f"{offer.name} ({offer.price_text})" for offer in offers)
+        if offers:
+            yield Note(text=f"{told} {offers}", origin=origin)
 
 
 def _silent_rules(inputs: Inputs, plan: Plan) -> Iterator[Note]:
@@ -331,26 +338,20 @@ def _not_on_sale(inputs: Inputs, plan: Plan) -> Iterator[Note]:
         if line.kind != "buy" or life is None:
             continue
         first, last, order = life.orderable, life.end_of_sale, date.fromisoformat(line.order_by)
-        if first is None and life.announced is not None:
-            what = (
-                f"was announced on {life.announced.value}, and no source says from when it can "
-                f"be ordered{_noted(life.announced)}"
-            )
+        if first is None and (day := life.announced) is not None:
+            what = f"was announced on {day.value}, and no source says from when it can be ordered"
         elif first is not None and order < first.value:
-            what = f"can be ordered from {first.value} on{_noted(first)}"
+            day, what = first, f"can be ordered from {first.value} on"
         elif last is not None and order > last.value:
-            what = f"can be ordered until {last.value}{_noted(last)}"
+            day, what = last, f"can be ordered until {last.value}"
         else:
             continue
+        noted = f" ({day.note})" if day.note else ""
         yield Note(
             text=f"{line.offer} for {line.quarter} is ordered by {line.order_by}: {line.gpu_type} "
-            f"{what}; have the date confirmed by the seller",
+            f"{what}{noted}; have the date confirmed by the seller",
             origin=f"offers.{line.offer}",
         )
-
-
-def _noted(day: SourcedFigure[date]) -> str:
-    return f" ({day.note})" if day.note else ""
 
 
 def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
@@ -431,10 +432,10 @@ def _of_sizing(jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
             elif here := [way for way in named if way in taken[sizing.id]]:
                 yield f"on {', '.join(here)}: {said}"
 
-    yield from from_sizing(jobs, of_plan)
+    yield from _from_sizing(jobs, of_plan)
 
 
-def from_sizing(
+def _from_sizing(
     jobs: tuple[SizedJob, ...], texts: Callable[[Sizing], Iterable[str]]
 ) -> Iterator[Note]:
     """Return each text once, with the jobs that it concerns."""
@@ -445,3 +446,198 @@ def from_sizing(
     for text, names in sorted(concerned.items()):
         kind = "job" if len(names) == 1 else "jobs"
         yield Note(text=text, origin=f"{kind} {some_of(names, _JOBS_NAMED)}")
+
+
+def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, ...]:
+    """List everything that the scenario leaves open and something else fills in."""
+    return (
+        *_defaults(inputs),
+        *_catalog_figures(inputs),
+        *_own_figures(inputs),
+        *_uncooled(inputs),
+        *_owned_support(inputs),
+        *_sales(inputs),
+        *_moves(inputs),
+        *_beside_the_price(inputs),
+        *_from_sizing(jobs, lambda sizing: sizing.assumptions),
+    )
+
+
+def _defaults(inputs: Inputs) -> Iterator[Note]:
+    """Note settings and lead times that nobody stated, and rules that are waived."""
+    for name, setting in inputs.settings:
+        if setting.assumed:
+            text = f"{name} = {amount(setting.value, setting.unit)} ({setting.origin})"
+            yield Note(text=text, origin=setting.origin)
+    offers = sorted(inputs.scenario.offers.items())
+    silent = [name for name, one in offers if "lead_time_weeks" not in one.model_fields_set]
+    if silent:
+        yield Note(
+            text="no lead time is stated, so nodes count as in service on the day of the order: "
+            f"{', '.join(silent)}",
+            origin="offers",
+        )
+    for rule, reason in sorted(inputs.scenario.policies.waived_rules.items()):
+        yield Note(text=f"rule {rule} is waived: {reason}", origin="policies.waived_rules")
+
+
+def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
+    """Note catalog figures of nodes in play that were not published for exactly that node."""
+    for node_type in inputs.scenario.node_types_in_play:
+        for name, unit, figure in _figures_used(inputs, node_type):
+            if figure is not None and figure.basis in ("estimate", "assumption"):
+                article = "an" if figure.basis[0] in "ae" else "a"
+                note = f": {figure.note}" if figure.note else ""
+                yield Note(
+                    text=f"{node_type}: {name} = {amount(figure.value, unit)} is {article} "
+                    f"{figure.basis}{note}",
+                    origin=f"catalog {node_type}",
+                )
+
+
+def _figures_used(
+    inputs: Inputs, node_type: str
+) -> Iterator[tuple[str, str, SourcedFigure[int] | SourcedFigure[Decimal] | None]]:
+    node = inputs.catalog.nodes[node_type]
+    yield "cpu_cores", "cores", node.cpu_cores
+    yield "host_memory_gb", "GB", node.host_memory_gb
+    yield "mean_power_kw", "kW", node.mean_power_kw
+    sites = [
+        inputs.scenario.sites[site]
+        for _, entry in entries(inputs.scenario)
+        for site in entry.sites
+        if entry.node_type == node_type and site in inputs.scenario.sites
+    ]
+    told = limits_told({limit.need for site in sites for limit in site.limits}) if sites else ()
+    if not sites and inputs.scenario.finance.colocation_usd_per_kw_month:
+        told = (POWER,)
+    for limit in told:
+        yield limit.figure, limit.stated_in, getattr(node, limit.figure)
+
+
+def _own_figures(inputs: Inputs) -> Iterator[Note]:
+    """Note figures that one fleet entry states and that other nodes of its type take over."""
+    asked = [(dotted(path), entry) for path, entry in _in_order(inputs)]
+    for node_type in inputs.scenario.node_types_in_play:
+        alike = [(origin, entry) for origin, entry in asked if entry.node_type == node_type]
+        for key in OWN_FIGURES:
+            stated = [(origin, own) for origin, e in alike if (own := getattr(e, key)) is not None]
+            silent = sorted(origin for origin, e in alike if getattr(e, key) is None)
+            if stated and silent:
+                first, value = min(stated)
+                yield Note(
+                    text=f"{', '.join(silent)}: {key} = {value} as {first} states it, since all "
+                    f"{node_type} are alike",
+                    origin=first,
+                )
+
+
+def _in_order(inputs: Inputs) -> list[tuple[Path, FleetEntry | Offer]]:
+    return sorted(entries(inputs.scenario), key=lambda one: one[0])
+
+
+def _uncooled(inputs: Inputs) -> Iterator[Note]:
+    """Note nodes that need liquid cooling at a site that does not say how it cools."""
+    for path, entry in _in_order(inputs):
+        if cooled_by(inputs.catalog.nodes[entry.node_type]) != frozenset({"liquid"}):
+            continue
+        for name in entry.sites:
+            site = inputs.scenario.sites.get(name)
+            if site is not None and site.cooling is None:
+                yield Note(
+                    text=f"{entry.node_type} needs liquid cooling, which {name} is taken to have",
+                    origin=dotted(path),
+                )
+
+
+def _owned_support(inputs: Inputs) -> Iterator[Note]:
+    finance, fleet = inputs.scenario.finance, inputs.scenario.fleet
+    more = finance.licence_usd_per_gpu_year or finance.colocation_usd_per_kw_month
+    cost = "no support" if more else "their energy alone"
+    unknown = [name for name, entry in fleet.items() if entry.support_usd_per_year is None]
+    if unknown and len(unknown) == len(fleet):
+        yield Note(
+            text=f"owned nodes cost {cost}: their support contracts are not known, and "
+            "what was paid for them is spent",
+            origin="fleet",
+        )
+    elif unknown:
+        yield Note(
+            text=f"the support of {', '.join(sorted(unknown))} is not known and not counted",
+            origin="fleet",
+        )
+
+
+def _sales(inputs: Inputs) -> Iterator[Note]:
+    for name, entry in sorted(inputs.scenario.fleet.items()):
+        if entry.sale is not None:
+            worth = sale_usd(inputs, entry, inputs.scenario.horizon.quarters)
+            end = inputs.scenario.horizon.all_quarters[-1] + 1
+            text = (
+                f"a node of {name} that is not sold is worth {price(worth or Decimal(0))} in {end}"
+            )
+            if entry.sale.quote is None:
+                text += ", and no quote stands behind what a sale brings before"
+            yield Note(text=text, origin=f"fleet.{name}.sale")
+
+
+def _moves(inputs: Inputs) -> Iterator[Note]:
+    """Note what the plan assumes about moving jobs."""
+    scenario = inputs.scenario
+    free = sorted(
+        {
+            entry.job
+            for entry in scenario.running
+            if scenario.jobs[entry.job].move_cost_usd is None
+            and not (entry.pinned or scenario.jobs[entry.job].pinned)
+        }
+    )
+    if free and scenario.policies.move_cost_usd is None:
+        yield Note(
+            text=f"to move {some_of(free, _NAMED)} costs nothing: no price of a move is stated",
+            origin="policies.move_cost_usd",
+        )
+    if scenario.running:
+        yield Note(
+            text="the time that a move takes is not planned, and a change of node within a pool "
+            "has no price",
+            origin="running",
+        )
+    if scenario.running and scenario.policies.shortage == "drop":
+        yield Note(
+            text="to stop what runs today costs nothing: a job that is dropped or delayed stops at "
+            "the start of the horizon",
+            origin="policies.shortage",
+        )
+    loaded = sorted(name for name, job in scenario.jobs.items() if job.load)
+    if scenario.running and loaded:
+        yield Note(
+            text=f"{some_of(loaded, _NAMED)}: replicas that follow from a load cannot be told "
+            "apart, so that none of them counts as running today",
+            origin="running",
+        )
+
+
+def _beside_the_price(inputs: Inputs) -> Iterator[Note]:
+    """Note what is paid on top of the price, that none is counted, or why it is included."""
+    finance = inputs.scenario.finance
+    licence = finance.licence_usd_per_gpu_year
+    silent = []
+    for key, what in (
+        ("licence_usd_per_gpu_year", "a software licence"),
+        ("colocation_usd_per_kw_month", "colocation"),
+        ("network_usd_per_port", "network"),
+    ):
+        if getattr(finance, key) is not None:
+            none_else = ", none for any other GPU type" if isinstance(licence, dict) else ""
+            costs = price_stated(inputs, key) + none_else * (key == "licence_usd_per_gpu_year")
+            text = f"{what} costs {costs}: stated in the scenario, which names no quote"
+            yield Note(text=text, origin=f"finance.{key}")
+        elif key != "network_usd_per_port":  # documents list that beside storage and staff
+            silent.append(f"no {what.removeprefix('a ')} is counted ({key})")
+    if silent:
+        yield Note(text="; ".join(silent), origin="finance")
+    for path, entry in _in_order(inputs) if licence is not None else ():
+        if entry.licence_included is not None:
+            text = f"the licence is included, as shown by: {entry.licence_included}"
+            yield Note(text=text, origin=dotted(path))
