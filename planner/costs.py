@@ -16,7 +16,7 @@ from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.scenario.horizon import in_force
@@ -67,20 +67,29 @@ def node_costs(
     price = offer.level(nodes).unit_price_usd
     if offer.kind == "buy":
         served, support = range(quarter, horizon), settings.support_share_per_year.value
+        port_usd = inputs.scenario.finance.network_usd_per_port
+        taken = inputs.catalog.nodes[offer.node_type].network_ports
+        ports = []
+        if port_usd and taken is not None:
+            ports = [_stream(inputs, "network", [(quarter, quarter, port_usd * taken.value)])]
         return (
             _stream(inputs, "purchase", [(quarter, quarter, price)]),
-            *_network(inputs, offer.node_type, quarter),
+            *ports,
             _at_end(inputs, "residual value", _worth(inputs, -price, horizon - quarter)),
             *_each_quarter("support", price * support / 4, served, inputs),
             *_running(inputs, offer.node_type, served),
             *_licence(inputs, offer.node_type, served, offer.licence_included),
         )
-    held = range(quarter, min(quarter + (offer.term_quarters or 1), horizon))
     name = "reservation" if offer.kind == "reserve" else "rent"
     share = (offer.step_hours or 0) / settings.hours_per_quarter.value or Decimal(1)
+    end = quarter + (offer.term_quarters or 1)
+    held, committed = range(quarter, min(end, horizon)), []
+    if inputs.scenario.finance.commitments == "charged" and end > horizon:
+        later = ((horizon - 1, after, price) for after in range(horizon, end))
+        committed = [_stream(inputs, "commitments", later)]
     return (
         *_each_quarter(name, price, held, inputs),
-        *_committed(inputs, price, quarter + (offer.term_quarters or 1)),
+        *committed,
         *_licence(inputs, offer.node_type, held, offer.licence_included, share),
     )
 
@@ -219,19 +228,7 @@ def present_cents(streams: Iterable[CostStream]) -> int:
     return sum(stream.present_cents for stream in streams)
 
 
-class Booked(Protocol):
-    """A component with its cents by quarter, not discounted."""
-
-    @property
-    def name(self) -> str:
-        """As the cost lines of a plan are named."""
-
-    @property
-    def cents(self) -> tuple[int, ...]:
-        """By quarter."""
-
-
-def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[Booked]) -> int:
+def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[CostStream]) -> int:
     """What of these counts against a budget."""
     labels = inputs.scenario.horizon.labels
     quarters = range(len(labels)) if cap.quarter is None else (labels.index(cap.quarter),)
@@ -265,10 +262,18 @@ def _running(
     inputs: Inputs, node_type: str, served: range, *, on: bool = True
 ) -> Iterator[CostStream]:
     """Energy, while it is on, and colocation of a node on the buyer's own floor."""
+    settings, node = inputs.settings, inputs.catalog.nodes[node_type]
     if on:
-        yield from _each_quarter("energy", _energy_usd(inputs, node_type), served, inputs)
-    price = inputs.scenario.finance.colocation_usd_per_kw_month
-    power = inputs.catalog.nodes[node_type].max_power_kw
+        if node.mean_power_kw is None:
+            raise ValueError(f"{node_type} has no mean power; inputs are settled only where it has")
+        usd = (
+            node.mean_power_kw.value
+            * settings.pue.value
+            * settings.hours_per_quarter.value
+            * settings.energy_usd_per_kwh.value
+        )
+        yield from _each_quarter("energy", usd, served, inputs)
+    price, power = inputs.scenario.finance.colocation_usd_per_kw_month, node.max_power_kw
     if price and power is not None:
         usd = price * power.value * _MONTHS_PER_QUARTER
         yield from _each_quarter("colocation", usd, served, inputs)
@@ -290,35 +295,6 @@ def _licence(
 
 def _each_quarter(name: str, usd: Decimal, served: range, inputs: Inputs) -> Iterator[CostStream]:
     yield _stream(inputs, name, ((quarter, quarter, usd) for quarter in served))
-
-
-def _energy_usd(inputs: Inputs, node_type: str) -> Decimal:
-    power = inputs.catalog.nodes[node_type].mean_power_kw
-    if power is None:
-        raise ValueError(f"{node_type} has no mean power; inputs are settled only where it has")
-    settings = inputs.settings
-    return (
-        power.value
-        * settings.pue.value
-        * settings.hours_per_quarter.value
-        * settings.energy_usd_per_kwh.value
-    )
-
-
-def _network(inputs: Inputs, node_type: str, quarter: int) -> Iterator[CostStream]:
-    """The ports of the site's switches that a bought node takes."""
-    price = inputs.scenario.finance.network_usd_per_port
-    ports = inputs.catalog.nodes[node_type].network_ports
-    if price and ports is not None:
-        yield _stream(inputs, "network", [(quarter, quarter, price * ports.value)])
-
-
-def _committed(inputs: Inputs, usd: Decimal, end: int) -> Iterator[CostStream]:
-    """What a node is still paid for from the end of the horizon to the end of its term."""
-    horizon = inputs.scenario.horizon.quarters
-    if inputs.scenario.finance.commitments == "charged" and end > horizon:
-        paid = ((horizon - 1, later, usd) for later in range(horizon, end))
-        yield _stream(inputs, "commitments", paid)
 
 
 def _worth(inputs: Inputs, price: Decimal, quarters: int) -> Decimal:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from planner.inputs.scenario.scenario import fleet_by_pool, running_units
 from planner.inputs.settled import Inputs
 from planner.packing import Translation
-from planner.packing.problem import Pool, RackSpace
+from planner.packing.problem import RackSpace
 from planner.packing.solution import Racked, Solution
 from planner.packing.translation import held_name
 from planner.planning.plan import Node, Origin
@@ -101,7 +101,18 @@ def _slots(
     )
 
     def node(origin: Origin, entry: str, quarters: Iterable[int]) -> Node:
-        return _unnamed(pool, origin, entry, tuple(labels[quarter] for quarter in quarters))
+        return Node(
+            id="",
+            node_type=pool.node_type,
+            gpu_type=pool.gpu_type,
+            gpus=pool.node.gpus,
+            cpus=pool.node.cpus,
+            memory_mb=pool.node.memory_mb,
+            site=pool.site,
+            origin=origin,
+            entry=entry,
+            in_service=tuple(labels[quarter] for quarter in quarters),
+        )
 
     if pool.hire:
         ((name, _),) = supplies
@@ -124,21 +135,6 @@ def _slots(
         for quarter, (name, supply) in product(range(end), mine if kind != "rent" else ()):
             for _ in range(solution.acquired[supply][quarter]):
                 yield node(kind, name, problem.supplies[supply].served(quarter))
-
-
-def _unnamed(pool: Pool, origin: Origin, entry: str, in_service: tuple[str, ...]) -> Node:
-    return Node(
-        id="",
-        node_type=pool.node_type,
-        gpu_type=pool.gpu_type,
-        gpus=pool.node.gpus,
-        cpus=pool.node.cpus,
-        memory_mb=pool.node.memory_mb,
-        site=pool.site,
-        origin=origin,
-        entry=entry,
-        in_service=in_service,
-    )
 
 
 def _owned(
@@ -223,23 +219,18 @@ class _Floor:
         `groups` are pools whose spares must outlast the loss of a rack: no rack may hold more of
         them than the fullest does.
         """
+
+        def fullest(racks: Sequence[Racked], group: Collection[int]) -> int:
+            held = (sum(n for pool, n in rack.nodes if pool in group) for rack in racks)
+            return max(held, default=0)
+
         self._space, self._filled = space, filled
         sizes = {
             pool: (units, watts, *(int(pool in group) for group in groups))
             for pool, units, watts in space.nodes
         }
         self._room = [
-            (
-                space.units,
-                space.power_w or 0,
-                *(
-                    max(
-                        (sum(n for pool, n in rack.nodes if pool in group) for rack in racks),
-                        default=0,
-                    )
-                    for group in groups
-                ),
-            )
+            (space.units, space.power_w or 0, *(fullest(racks, group) for group in groups))
             for racks in filled
         ]
         self._serving = [
@@ -264,7 +255,11 @@ class _Floor:
         load: _Loads = [defaultdict(lambda: [0] * len(self._room[0])) for _ in counts]
         if not all(self._put(node, rack, load) for node, rack in stand.items()):
             return None  # nodes of the fullest quarter, in another with fewer empty ones
-        for node in sorted(self._size.keys() - stand.keys(), key=self._largest_first):
+
+        def largest_first(node: int) -> tuple[int, int, int]:
+            return -self._size[node][0], -self._size[node][1], node
+
+        for node in sorted(self._size.keys() - stand.keys(), key=largest_first):
             racks = range(1, self._space.count + 1)
             found = next((rack for rack in racks if self._put(node, rack, load)), None)
             if found is None:
@@ -278,10 +273,6 @@ class _Floor:
         for quarter, racks in enumerate(self._filled):
             before = self._arranged(racks, quarter, before)
             yield before
-
-    def _largest_first(self, node: int) -> tuple[int, int, int]:
-        units, watts, *_ = self._size[node]
-        return -units, -watts, node
 
     def _put(self, node: int, rack: int, load: _Loads) -> bool:
         """Put a node into a rack if it has room in every quarter in which the node stands."""
