@@ -300,12 +300,11 @@ class Capacity:
         For what jobs and spare nodes take.
         """
         plan = self._plan
-        each = {facts.node_type: facts.gpus for facts in plan.node_types}
         pools = [pool for pool in plan.pools if pool.gpu_type == gpu_type]
         nodes = [node for node in plan.nodes if (node.gpu_type, node.origin) == (gpu_type, "owned")]
         for place, label in enumerate(plan.quarters):
             taken = sum(
-                pool.gpus_used[place] + pool.nodes_spare[place] * each[pool.node_type]
+                pool.gpus_used[place] + pool.nodes_spare[place] * self._facts[pool.node_type].gpus
                 for pool in pools
             )
             if taken > sum(node.gpus for node in nodes if label in node.in_service):
@@ -324,16 +323,13 @@ class Capacity:
             return None
         return self._read.at(f"node_types{where(node_type=node_type)}.takes[{need}]")
 
-    def before(self, site: str, quarter: int, need: str) -> TracedFigure | None:
-        """Return what the nodes owned before take; None if the catalog lacks a figure."""
-        return self._taken(site, quarter, need, owned=True)
+    def taken(
+        self, site: str, quarter: int, need: str, *, owned: bool = False
+    ) -> TracedFigure | None:
+        """Return what all nodes there take, or those owned before; None if a figure is unknown.
 
-    def after(self, site: str, quarter: int, need: str) -> TracedFigure | None:
-        """Return what all nodes there take; None if the catalog lacks a figure."""
-        return self._taken(site, quarter, need, owned=False)
-
-    def _taken(self, site: str, quarter: int, need: str, *, owned: bool) -> TracedFigure | None:
-        """Sum what nodes take, including nodes that are switched off unless the need is a draw."""
+        Nodes that are switched off count unless the need is a draw.
+        """
         label, terms = self._plan.quarters[quarter], []
         for place, pool in self._pools(site):
             here = {"site": site, "node_type": pool.node_type}
@@ -370,18 +366,17 @@ class Capacity:
         """
         label = self._plan.quarters[quarter]
         nodes = [one for one in self._plan.nodes if one.site == site and label in one.standing]
-        stood: set[tuple[int, str]] = set()
-        for node in nodes:
-            if len(set(node.racks)) > 1 or self.each(node.node_type, "power_w") is None:
-                return None
-            stood |= {(rack, node.node_type) for rack in node.racks}
+        stood = {(rack, node.node_type) for node in nodes for rack in node.racks}
         found: dict[int, TracedFigure] = {}
+        if any(len(set(node.racks)) > 1 for node in nodes):
+            return None
         for rack, name in sorted(stood):
             here = {"site": site, "node_type": name, "racks": str(rack)}
             on = self._read.count("nodes" + where(**here, in_service=label))
-            each = self._read.at(f"node_types{where(node_type=name)}.takes[power_w]")
-            taken = self._plus_off(on, label, **here) * each
-            found[rack] = found.get(rack, NOTHING) + taken
+            each = self.each(name, "power_w")
+            if each is None:
+                return None
+            found[rack] = found.get(rack, NOTHING) + self._plus_off(on, label, **here) * each
         return found
 
     def _pools(self, site: str) -> Iterator[tuple[int, PoolUse]]:
@@ -470,19 +465,19 @@ class Capacity:
 
     def days_to_order(self, line: int) -> TracedFigure:
         """Return the days from the day of the plan to the last day for ordering an acquisition."""
-        order_by = self._plan.acquisitions[line].order_by
-        return _days(order_by, f"acquisitions[{line}].order_by", self._plan.as_of, "as_of")
+        stem, order_by = f"acquisitions[{line}]", self._plan.acquisitions[line].order_by
+        return _days((f"{stem}.order_by", order_by), ("as_of", self._plan.as_of))
 
     def days_of_sale(self, line: int) -> TracedFigure | None:
-        """Return the days from the day of the plan to the end of sale; None if there is none."""
+        """Return the days from the last order to the end of sale; None if there is none."""
         bought, stem = self._plan.acquisitions[line], f"acquisitions[{line}]"
         if bought.end_of_sale is None:
             return None
-        end, order_by = f"{stem}.end_of_sale", f"{stem}.order_by"
-        return _days(bought.end_of_sale, end, bought.order_by, order_by)
+        end = f"{stem}.end_of_sale", bought.end_of_sale
+        return _days(end, (f"{stem}.order_by", bought.order_by))
 
 
-def _days(later: str, later_place: str, earlier: str, earlier_place: str) -> TracedFigure:
-    """Return the days between two ISO dates, each given by its place in plan.json."""
-    days = (date.fromisoformat(later) - date.fromisoformat(earlier)).days
-    return TracedFigure(Fraction(days), later_place) - TracedFigure(Fraction(0), earlier_place)
+def _days(later: tuple[str, str], earlier: tuple[str, str]) -> TracedFigure:
+    """Return the days between two dates, each given by its place in plan.json and in ISO form."""
+    days = (date.fromisoformat(later[1]) - date.fromisoformat(earlier[1])).days
+    return TracedFigure(Fraction(days), later[0]) - TracedFigure(Fraction(0), earlier[0])

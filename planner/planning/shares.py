@@ -12,10 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from planner.costs import OF_A_SALE, node_costs, owned_costs, present_cents, token_costs
+from planner.costs import OF_A_SALE, CostStream, node_costs, owned_costs, present_cents, token_costs
 from planner.inputs.scenario.load import HOUR_SECONDS, Load
 from planner.inputs.scenario.site import SITE_LIMITS, SiteLimit
 from planner.inputs.settled import Inputs
@@ -314,47 +315,44 @@ def _charges(placed: Occupancy) -> tuple[dict[PoolQuarter, Fraction], Counter[in
 
     The latter is what sold nodes bring and what owned nodes cost while they are off.
     """
-    alike: Counter[tuple[tuple[str, str, str], _Alike]] = Counter()
+    inputs, at = placed.inputs, placed.inputs.scenario.horizon.labels.index
+    offers = {offer.name: offer for offer in inputs.offers}
     orders: Counter[tuple[str, int]] = Counter()
     for node in placed.nodes:
         served = placed.served(node)
-        alike[node.pool, (node.origin, node.entry, served, node.off, node.sold)] += node.steps
         orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
+
+    @cache
+    def acquired_cents(entry: str, quarter: int) -> int:
+        ordered = orders[entry, quarter]
+        return present_cents(node_costs(inputs, offers[entry], quarter, ordered))
+
+    @cache
+    def owned(entry: str, gone: int | None, off: tuple[int, ...]) -> tuple[CostStream, ...]:
+        return owned_costs(inputs, inputs.scenario.fleet[entry], gone, off)
+
     charges: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     nobodys: Counter[int] = Counter()
-    for (pool, one), count in alike.items():
-        for quarters, cents, is_on in _spells(placed.inputs, one, orders):
-            for quarter in quarters:
-                if is_on:
-                    charges[pool, quarter] += Fraction(count * cents, len(quarters))
+    for node in placed.nodes:
+        served = placed.served(node)
+        if node.origin == "owned" and (node.off or node.sold):
+            gone = at(node.sold) if node.sold else None
+            for stream in owned(node.entry, gone, tuple(map(at, node.off))):
+                quarter = next((place for place, cents in enumerate(stream.cents) if cents), 0)
+                if quarter in served and stream.name not in OF_A_SALE:
+                    charges[node.pool, quarter] += stream.present_cents
                 else:
-                    nobodys[quarter] += count * cents
+                    nobodys[quarter] += stream.present_cents
+            continue
+        for quarter in served:
+            if node.origin == "rent":
+                cents = Fraction(acquired_cents(node.entry, quarter))
+            elif node.origin == "owned":
+                cents = Fraction(present_cents(owned(node.entry, None, ())), len(served))
+            else:
+                cents = Fraction(acquired_cents(node.entry, served[0]), len(served))
+            charges[node.pool, quarter] += node.steps * cents
     return charges, nobodys
-
-
-_Alike = tuple[str, str, tuple[int, ...], tuple[str, ...], str | None]
-"""The origin, the entry, the quarters in service, the quarters off, and the quarter of sale."""
-
-
-def _spells(
-    inputs: Inputs, one: _Alike, orders: Mapping[tuple[str, int], int]
-) -> Iterator[tuple[tuple[int, ...], int, bool]]:
-    """Yield the quarters paid together, their net present cost, and whether the node is on."""
-    origin, entry, served, off, sold = one
-    if origin != "owned":
-        offer = next(offer for offer in inputs.offers if offer.name == entry)
-        for quarters in [(quarter,) for quarter in served] if origin == "rent" else [served]:
-            ordered = orders[entry, quarters[0]]
-            yield quarters, present_cents(node_costs(inputs, offer, quarters[0], ordered)), True
-    elif not (off or sold):
-        yield served, present_cents(owned_costs(inputs, inputs.scenario.fleet[entry])), True
-    else:
-        at = inputs.scenario.horizon.labels.index
-        gone = at(sold) if sold else None
-        for stream in owned_costs(inputs, inputs.scenario.fleet[entry], gone, list(map(at, off))):
-            quarter = next((place for place, cents in enumerate(stream.cents) if cents), 0)
-            is_on = quarter in served and stream.name not in OF_A_SALE
-            yield (quarter,), stream.present_cents, is_on
 
 
 def pool_uses(
