@@ -67,6 +67,7 @@ def node_costs(
     price = offer.level(nodes).unit_price_usd
     if offer.kind == "buy":
         served, support = range(quarter, horizon), settings.support_share_per_year.value
+        left = _worth(inputs, -price, horizon - quarter)
         port_usd = inputs.scenario.finance.network_usd_per_port
         taken = inputs.catalog.nodes[offer.node_type].network_ports
         ports = []
@@ -75,7 +76,7 @@ def node_costs(
         return (
             _stream(inputs, "purchase", [(quarter, quarter, price)]),
             *ports,
-            _at_end(inputs, "residual value", _worth(inputs, -price, horizon - quarter)),
+            _stream(inputs, "residual value", [(horizon - 1, horizon, left)]),
             *_each_quarter("support", price * support / 4, served, inputs),
             *_running(inputs, offer.node_type, served),
             *_licence(inputs, offer.node_type, served, offer.licence_included),
@@ -121,7 +122,8 @@ def owned_costs(
         price = sale_usd(inputs, entry, sold) or Decimal(0)
         streams.append(_stream(inputs, "sale", [(sold, sold, -price)]))
         if worth := sale_usd(inputs, entry, horizon.quarters):
-            streams.append(_at_end(inputs, "residual value given up", worth))
+            last = horizon.quarters - 1
+            streams.append(_stream(inputs, "residual value given up", [(last, last + 1, worth)]))
     return tuple(streams)
 
 
@@ -304,12 +306,6 @@ def _worth(inputs: Inputs, price: Decimal, quarters: int) -> Decimal:
         life = 4 * inputs.settings.useful_life_years.value
         left = max(Decimal(0), 1 - Decimal(quarters) / life)
         return price * (left if cap is None else min(left, cap))
-
-
-def _at_end(inputs: Inputs, name: str, usd: Decimal) -> CostStream:
-    """A component of the end of the horizon; its cents stand in the last quarter."""
-    horizon = inputs.scenario.horizon.quarters
-    return _stream(inputs, name, [(horizon - 1, horizon, usd)])
 
 
 def _stream(inputs: Inputs, name: str, paid: Iterable[tuple[int, int, Decimal]]) -> CostStream:

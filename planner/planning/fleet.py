@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from operator import add
-from typing import TypeAlias
 
 from planner.inputs.scenario.scenario import fleet_by_pool, running_units
 from planner.inputs.settled import Inputs
@@ -200,10 +199,6 @@ def with_racks(translation: Translation, solution: Solution, fleet: Fleet) -> Fl
     return replace(fleet, nodes=tuple(nodes))
 
 
-_Loads: TypeAlias = "list[dict[int, list[int]]]"
-"""By quarter and rack: the rack units, the watts, and the nodes of each group."""
-
-
 class _Floor:
     """The racks of one site over the quarters."""
 
@@ -233,6 +228,10 @@ class _Floor:
             (space.units, space.power_w or 0, *(fullest(racks, group) for group in groups))
             for racks in filled
         ]
+        self._load: dict[tuple[int, int], tuple[int, ...]] = defaultdict(
+            lambda: (0,) * len(self._room[0])
+        )
+        """By quarter and rack: the rack units, the watts, and the nodes of each group."""
         self._serving = [
             {pool: fleet.standing(quarter, pool) for pool in sizes}
             for quarter in range(len(fleet.in_service))
@@ -252,8 +251,7 @@ class _Floor:
         counts = [len(nodes) for nodes in self._nodes]
         fullest = max(range(len(counts)), key=lambda quarter: (counts[quarter], quarter))
         stand = self._arranged(self._filled[fullest], fullest, {})
-        load: _Loads = [defaultdict(lambda: [0] * len(self._room[0])) for _ in counts]
-        if not all(self._put(node, rack, load) for node, rack in stand.items()):
+        if not all(self._put(node, rack) for node, rack in stand.items()):
             return None  # nodes of the fullest quarter, in another with fewer empty ones
 
         def largest_first(node: int) -> tuple[int, int, int]:
@@ -261,7 +259,7 @@ class _Floor:
 
         for node in sorted(self._size.keys() - stand.keys(), key=largest_first):
             racks = range(1, self._space.count + 1)
-            found = next((rack for rack in racks if self._put(node, rack, load)), None)
+            found = next((rack for rack in racks if self._put(node, rack)), None)
             if found is None:
                 return None
             stand[node] = found
@@ -274,10 +272,10 @@ class _Floor:
             before = self._arranged(racks, quarter, before)
             yield before
 
-    def _put(self, node: int, rack: int, load: _Loads) -> bool:
+    def _put(self, node: int, rack: int) -> bool:
         """Put a node into a rack if it has room in every quarter in which the node stands."""
         sums = {
-            quarter: list(map(add, load[quarter][rack], self._size[node]))
+            quarter: tuple(map(add, self._load[quarter, rack], self._size[node]))
             for quarter, nodes in enumerate(self._nodes)
             if node in nodes
         }
@@ -285,7 +283,7 @@ class _Floor:
             if any(more > there for more, there in zip(taken, self._room[quarter], strict=True)):
                 return False
         for quarter, taken in sums.items():
-            load[quarter][rack] = taken
+            self._load[quarter, rack] = taken
         return True
 
     def _arranged(self, racks: Iterable[Racked], quarter: int, before: Stand) -> Stand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -122,7 +122,10 @@ class FigureReader:
     def _found(self, place: str) -> list[Any]:
         found: list[Any] = [self._document]
         walked = ""
-        for key, bracket in _steps(place):
+        steps = list(_STEP.finditer(place))
+        if "".join(step[0] for step in steps) != place:
+            raise ValueError(place)
+        for key, bracket in ((step[1] or "", step[2] or "") for step in steps):
             if key:
                 found = [getattr(value, key) for value in found]
             elif bracket == "*":
@@ -155,14 +158,3 @@ class FigureReader:
                         groups[str(value)].add(position)
             fitting.append(self._groups[walked, key].get(wanted, set()))
         return [items[position] for position in sorted(set.intersection(*fitting))]
-
-
-def _steps(place: str) -> Iterator[tuple[str, str]]:
-    end = 0
-    for step in _STEP.finditer(place):
-        if step.start() != end:
-            break
-        end = step.end()
-        yield step[1] or "", step[2] or ""
-    if end != len(place):
-        raise ValueError(place)
