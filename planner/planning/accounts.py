@@ -412,7 +412,10 @@ class Capacity:
         site = self._plan.sites[place]
         for need, limits in site.allowed.items():
             if site.taken[need] is not None:
-                one, fields = self._smallest(name, need), (f"taken[{need}]", f"allowed[{need}]")
+                types = sorted({pool.node_type for _, pool in self._pools(name)})
+                needs = filter(None, (self.each(node_type, need) for node_type in types))
+                one = min(needs, key=lambda each: each.value, default=None)
+                fields = f"taken[{need}]", f"allowed[{need}]"
                 for room in self._least(need, (name,), stem, limits, fields):
                     yield room._replace(one=one)
         if site.power_per_rack_w is not None:
@@ -456,12 +459,6 @@ class Capacity:
                 if rack not in peaks or taken.value > peaks[rack][1].value:
                     peaks[rack] = quarter, taken
         return dict(sorted(peaks.items()))
-
-    def _smallest(self, site: str, need: str) -> TracedFigure | None:
-        """Return what the node type that takes least at a site takes."""
-        types = {pool.node_type for pool in self._plan.pools if pool.site == site}
-        needs = (self.each(name, need) for name in sorted(types))
-        return min(filter(None, needs), key=lambda one: one.value, default=None)
 
     def days_to_order(self, line: int) -> TracedFigure:
         """Return the days from the day of the plan to the last day for ordering an acquisition."""

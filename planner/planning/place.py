@@ -173,7 +173,11 @@ def place(
     for quarter, layouts in enumerate(solution.layouts):
         before, left = _going_on(translation, kept, seats, quarter)
         seating = _Seating(translation, fleet, kept, before)
-        nodes = QuarterNodes(translation.problem, fleet, kept, quarter, seating.counted())
+        here = {
+            nodes: {group: len(pieces) for group, pieces in groups.items()}
+            for nodes, groups in seating.here.items()
+        }
+        nodes = QuarterNodes(translation.problem, fleet, kept, quarter, here)
         seats = seating.seat_all(nodes.assigned(layouts), quarter)
         moves.append(
             sum(
@@ -239,13 +243,6 @@ class _Seating:
             self.here[seat.nodes].setdefault(group, []).append(piece)
         self.seats: GpuAssignments = {}
         self.free = {node: list(range(fleet.nodes[node].gpus)) for node in range(len(fleet.nodes))}
-
-    def counted(self) -> dict[tuple[int, ...], dict[Group, int]]:
-        """Return how many pieces of each group sat on which nodes."""
-        return {
-            nodes: {group: len(pieces) for group, pieces in groups.items()}
-            for nodes, groups in self.here.items()
-        }
 
     def seat_all(self, assigned: Sequence[NodeAssignment], quarter: int) -> GpuAssignments:
         """Seat residents first, so that they keep node and GPU numbers.
