@@ -112,10 +112,6 @@ class FigureReader:
         """Return how many entries a place has."""
         return TracedFigure(Fraction(len(self._found(place))), f"count({place})")
 
-    def max(self, place: str) -> TracedFigure:
-        """Return the largest number at a place."""
-        return TracedFigure(max(self._numbers(place)), f"max({place})")
-
     def _numbers(self, place: str) -> list[Fraction]:
         return [Fraction(repr(value)) for value in self._found(place)]
 
