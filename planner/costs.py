@@ -1,11 +1,11 @@
-"""Costs of nodes over the horizon, in whole cents, and spending against budgets.
+"""What nodes cost over the horizon, in whole cents; and what is spent.
 
-A purchase is paid when the node enters service, everything else at the start of each quarter in
-service, and the residual value returns at the end of the horizon. What a reservation costs after
-the horizon is left out, as is what the node does then, unless the scenario charges it. A
-quarter's discount factor is (1 + yearly rate)^(-1/4). Each quarter's amount, and the present
-value of each component, is rounded once, half to even: roots are known to some forty digits, so
-an amount within 10^-20 of half a cent counts as half a cent.
+Purchase is paid when the node enters service, all else at the start of each quarter in service, and
+the residual value returns at the end of the horizon. What a reservation costs after the horizon is
+left out, as is what the node does then, unless the scenario charges it. A quarter's discount factor
+is (1 + yearly rate)^(-1/4).
+Each quarter's amount, and the present value of each component, is rounded once, half to even:
+roots are known to some forty digits, so that 10^-20 of a cent off half a cent is taken for half.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.scenario.horizon import in_force
@@ -29,18 +29,18 @@ from planner.sizing.candidate import Candidate, SizedJob
 CAPEX = frozenset({"purchase", "network"})
 """Components that are capital expenditure."""
 OF_A_SALE = ("sale", "residual value given up")
-"""What a sold owned node brings, and what it would be worth at the end of the horizon."""
+"""What an owned node brings that is sold, and what it would be worth at the end of the horizon."""
 NOT_PAID = frozenset(
     {*OF_A_SALE, "residual value", "commitments", "moves"},
 )
-"""Components that are no payment within the horizon: they weigh a worth or a trouble, are paid
-later, or are received (a sale widens no budget). Others are operating cost."""
+"""Components that weigh a worth, a trouble or what is paid after the horizon, and are no payment
+within it, or that are received: a sale widens no budget. Others are operating cost."""
 PRICED = ("purchase", "residual value", "support", "rent", "reservation", "commitments")
 """Components that move with the price of the offer."""
 
 _PRECISION = 50
 _KNOWN_CENTS = Decimal("1e-20")
-"""Far above the error of a root, and far below what anybody pays."""
+"""Far above what a root is off by, and far below what anybody pays."""
 _MONTHS_PER_QUARTER = 3
 
 
@@ -49,38 +49,48 @@ class CostStream:
     """One component of one node's cost."""
 
     name: str
-    """The name that the cost lines of a plan use."""
+    """As the cost lines of a plan are named."""
     cents: tuple[int, ...]
-    """By quarter, not discounted; the residual value and what is committed after the horizon
-    stand in the last quarter."""
+    """By quarter, not discounted; the residual value and what is committed after the horizon stand
+    in the last quarter."""
     present_cents: int
 
 
 def node_costs(
     inputs: Inputs, offer: SettledOffer, quarter: int, nodes: int = 1
 ) -> tuple[CostStream, ...]:
-    """Return the costs of a node that enters service in a quarter, from 0, given the order's size.
+    """Costs of one node that enters service in a quarter, from 0, in an order of so many nodes.
 
-    For a rent, the cost of that quarter alone; by the hour or week, of what is paid as one.
+    Rent: of that quarter alone. By the hour or by the week: of what is paid as one.
     """
     settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
     price = offer.level(nodes).unit_price_usd
     if offer.kind == "buy":
         served, support = range(quarter, horizon), settings.support_share_per_year.value
+        left = _worth(inputs, -price, horizon - quarter)
+        port_usd = inputs.scenario.finance.network_usd_per_port
+        taken = inputs.catalog.nodes[offer.node_type].network_ports
+        ports = []
+        if port_usd and taken is not None:
+            ports = [_stream(inputs, "network", [(quarter, quarter, port_usd * taken.value)])]
         return (
             _stream(inputs, "purchase", [(quarter, quarter, price)]),
-            *_network(inputs, offer.node_type, quarter),
-            _at_end(inputs, "residual value", _worth(inputs, -price, horizon - quarter)),
+            *ports,
+            _stream(inputs, "residual value", [(horizon - 1, horizon, left)]),
             *_each_quarter("support", price * support / 4, served, inputs),
             *_running(inputs, offer.node_type, served),
             *_licence(inputs, offer.node_type, served, offer.licence_included),
         )
-    held = range(quarter, min(quarter + (offer.term_quarters or 1), horizon))
     name = "reservation" if offer.kind == "reserve" else "rent"
     share = (offer.step_hours or 0) / settings.hours_per_quarter.value or Decimal(1)
+    end = quarter + (offer.term_quarters or 1)
+    held, committed = range(quarter, min(end, horizon)), []
+    if inputs.scenario.finance.commitments == "charged" and end > horizon:
+        later = ((horizon - 1, after, price) for after in range(horizon, end))
+        committed = [_stream(inputs, "commitments", later)]
     return (
         *_each_quarter(name, price, held, inputs),
-        *_committed(inputs, price, quarter + (offer.term_quarters or 1)),
+        *committed,
         *_licence(inputs, offer.node_type, held, offer.licence_included, share),
     )
 
@@ -88,13 +98,12 @@ def node_costs(
 def owned_costs(
     inputs: Inputs, entry: FleetEntry, sold: int | None = None, off: Collection[int] = ()
 ) -> tuple[CostStream, ...]:
-    """Return the costs of an owned node: energy, and support, licence and colocation if any.
+    """Costs of one owned node: energy, and support, licence and colocation if any.
 
-    If it is `sold` in a quarter, from 0, it brings its price, costs nothing from then on, and is
-    not there at the end of the horizon. What it would have been worth then is given up, since
-    bought nodes have a residual value; otherwise any node would be sold to be replaced by one
-    that has. If nodes may be sold or switched off, each quarter is rounded by itself: a quarter
-    less saves what a quarter costs.
+    `sold` in a quarter, from 0, it brings its price, costs nothing from then on, and is not there
+    at the end of the horizon: what it would have been worth then is given up, as bought nodes have
+    a residual value; else any would be sold to be replaced by one that has. Where nodes may be sold
+    or switched off, each quarter is rounded by itself: a quarter less saves what a quarter costs.
     """
     horizon = inputs.scenario.horizon
     end = horizon.quarters
@@ -113,15 +122,13 @@ def owned_costs(
         price = sale_usd(inputs, entry, sold) or Decimal(0)
         streams.append(_stream(inputs, "sale", [(sold, sold, -price)]))
         if worth := sale_usd(inputs, entry, horizon.quarters):
-            streams.append(_at_end(inputs, "residual value given up", worth))
+            last = horizon.quarters - 1
+            streams.append(_stream(inputs, "residual value given up", [(last, last + 1, worth)]))
     return tuple(streams)
 
 
 def sale_usd(inputs: Inputs, entry: FleetEntry, quarter: int) -> Decimal | None:
-    """Return what an owned node brings that is sold in a quarter, from 0.
-
-    None if nobody buys it.
-    """
+    """What one owned node brings that is sold in a quarter, from 0; None where nobody buys it."""
     when, sale = inputs.scenario.horizon.first_quarter + quarter, entry.sale
     if sale is None:
         return None
@@ -133,7 +140,7 @@ def sale_usd(inputs: Inputs, entry: FleetEntry, quarter: int) -> Decimal | None:
 
 
 def sale_quarters(inputs: Inputs, entry: FleetEntry) -> tuple[int, ...]:
-    """Return the quarters, from 0, at whose start nodes of an entry may be sold."""
+    """Quarters, from 0, at whose start nodes of an entry may be sold."""
     return tuple(
         step
         for step, quarter in enumerate(inputs.scenario.horizon.all_quarters)
@@ -144,7 +151,7 @@ def sale_quarters(inputs: Inputs, entry: FleetEntry) -> tuple[int, ...]:
 
 
 def token_costs(inputs: Inputs, job: str, api: str) -> tuple[CostStream, ...]:
-    """Return, by quarter, what an API takes for the mean traffic of one unit of a job."""
+    """By quarter: what an API takes for the mean traffic of one unit of a job in it."""
     serve, horizon = inputs.scenario.jobs[job].serve, inputs.scenario.horizon
     if serve is None or serve.load is None:
         raise ValueError(f"{job} has no load, so that nobody knows its tokens")
@@ -160,7 +167,7 @@ def token_costs(inputs: Inputs, job: str, api: str) -> tuple[CostStream, ...]:
 
 
 def api_costs(inputs: Inputs, jobs: Iterable[SizedJob]) -> Iterator[tuple[int, CostStream]]:
-    """Yield numbers of units on APIs, and what each of them costs, quarter by quarter."""
+    """Numbers of units on APIs, and what each of them costs, quarter by quarter."""
     for job in jobs:
         for api, units in job.on_apis:
             costs = token_costs(inputs, job.scenario_name, api)
@@ -175,7 +182,7 @@ class Entering(NamedTuple):
     """From 0."""
     nodes: int
     ordered: int
-    """Nodes of the whole order, at all sites, which decide the price."""
+    """Nodes of the whole order, at all sites, by which the price goes."""
     site: str = ""
 
 
@@ -187,13 +194,13 @@ class Released(NamedTuple):
     """From 0."""
     nodes: int
     sold: bool
-    """Whether they are sold rather than switched off."""
+    """Else switched off."""
     name: str = ""
-    """The name of the fleet entry."""
+    """Of the entry."""
 
 
 def released_costs(inputs: Inputs, gone: Released) -> tuple[CostStream, ...]:
-    """Return what a released node costs beyond being kept, which is mostly negative."""
+    """What one of them costs beyond being kept: what it costs so, less what it costs if kept."""
     sold, off = (gone.quarter, ()) if gone.sold else (None, (gone.quarter,))
     saved = (
         CostStream(one.name, tuple(-cents for cents in one.cents), -one.present_cents)
@@ -205,9 +212,9 @@ def released_costs(inputs: Inputs, gone: Released) -> tuple[CostStream, ...]:
 def portfolio_costs(
     inputs: Inputs, acquired: Iterable[Entering], released: Iterable[Released] = ()
 ) -> Iterator[tuple[int, CostStream]]:
-    """Yield numbers of nodes, and what each of them costs: owned ones and acquired ones.
+    """Numbers of nodes, and what each of them costs: those that are owned and those acquired.
 
-    For released owned nodes, what they cost beyond being kept: less than nothing.
+    Of those that are owned and released, what they cost beyond being kept: less than nothing.
     """
     for entry in inputs.scenario.fleet.values():
         yield from ((entry.count, stream) for stream in owned_costs(inputs, entry))
@@ -219,24 +226,12 @@ def portfolio_costs(
 
 
 def present_cents(streams: Iterable[CostStream]) -> int:
-    """Return the net present cost of components together."""
+    """Net present cost of components together."""
     return sum(stream.present_cents for stream in streams)
 
 
-class Booked(Protocol):
-    """A component with its cents by quarter, not discounted."""
-
-    @property
-    def name(self) -> str:
-        """As the cost lines of a plan are named."""
-
-    @property
-    def cents(self) -> tuple[int, ...]:
-        """By quarter."""
-
-
-def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[Booked]) -> int:
-    """Return what of these components counts against a budget."""
+def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[CostStream]) -> int:
+    """What of these counts against a budget."""
     labels = inputs.scenario.horizon.labels
     quarters = range(len(labels)) if cap.quarter is None else (labels.index(cap.quarter),)
     return sum(
@@ -249,10 +244,10 @@ def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[Booked]) -> 
 
 
 def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
-    """Return the quarters, from 0, in which nodes of an offer may enter service.
+    """Quarters, from 0, in which nodes of an offer may enter service.
 
-    They are ordered the lead time before, not before the day of the plan, and on a working day
-    that is not after the end of sale.
+    Ordered the lead time before, not before the day of the plan, and on a working day that is not
+    after the end of sale.
     """
     horizon = inputs.scenario.horizon
     found = []
@@ -268,11 +263,19 @@ def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
 def _running(
     inputs: Inputs, node_type: str, served: range, *, on: bool = True
 ) -> Iterator[CostStream]:
-    """Yield energy, while a node is on, and colocation of a node on the buyer's own floor."""
+    """Energy, while it is on, and colocation of a node on the buyer's own floor."""
+    settings, node = inputs.settings, inputs.catalog.nodes[node_type]
     if on:
-        yield from _each_quarter("energy", _energy_usd(inputs, node_type), served, inputs)
-    price = inputs.scenario.finance.colocation_usd_per_kw_month
-    power = inputs.catalog.nodes[node_type].max_power_kw
+        if node.mean_power_kw is None:
+            raise ValueError(f"{node_type} has no mean power; inputs are settled only where it has")
+        usd = (
+            node.mean_power_kw.value
+            * settings.pue.value
+            * settings.hours_per_quarter.value
+            * settings.energy_usd_per_kwh.value
+        )
+        yield from _each_quarter("energy", usd, served, inputs)
+    price, power = inputs.scenario.finance.colocation_usd_per_kw_month, node.max_power_kw
     if price and power is not None:
         usd = price * power.value * _MONTHS_PER_QUARTER
         yield from _each_quarter("colocation", usd, served, inputs)
@@ -285,7 +288,7 @@ def _licence(
     included: str | None,
     share: Decimal = Decimal(1),
 ) -> Iterator[CostStream]:
-    """Yield the licence of a node for a share of each quarter."""
+    """The licence of a node for a share of each quarter."""
     node = inputs.catalog.nodes[node_type]
     usd = inputs.scenario.finance.licence_usd(node.gpu_type)
     if usd and included is None:
@@ -296,37 +299,8 @@ def _each_quarter(name: str, usd: Decimal, served: range, inputs: Inputs) -> Ite
     yield _stream(inputs, name, ((quarter, quarter, usd) for quarter in served))
 
 
-def _energy_usd(inputs: Inputs, node_type: str) -> Decimal:
-    power = inputs.catalog.nodes[node_type].mean_power_kw
-    if power is None:
-        raise ValueError(f"{node_type} has no mean power; inputs are settled only where it has")
-    settings = inputs.settings
-    return (
-        power.value
-        * settings.pue.value
-        * settings.hours_per_quarter.value
-        * settings.energy_usd_per_kwh.value
-    )
-
-
-def _network(inputs: Inputs, node_type: str, quarter: int) -> Iterator[CostStream]:
-    """Yield the ports of the site's switches that a bought node takes."""
-    price = inputs.scenario.finance.network_usd_per_port
-    ports = inputs.catalog.nodes[node_type].network_ports
-    if price and ports is not None:
-        yield _stream(inputs, "network", [(quarter, quarter, price * ports.value)])
-
-
-def _committed(inputs: Inputs, usd: Decimal, end: int) -> Iterator[CostStream]:
-    """Yield what a node is still paid for between the horizon's end and its term's end."""
-    horizon = inputs.scenario.horizon.quarters
-    if inputs.scenario.finance.commitments == "charged" and end > horizon:
-        paid = ((horizon - 1, later, usd) for later in range(horizon, end))
-        yield _stream(inputs, "commitments", paid)
-
-
 def _worth(inputs: Inputs, price: Decimal, quarters: int) -> Decimal:
-    """Return what is left of a price after so many quarters in service."""
+    """What is left of a price after so many quarters in service."""
     cap = inputs.scenario.finance.residual_at_most
     with localcontext(prec=_PRECISION):
         life = 4 * inputs.settings.useful_life_years.value
@@ -334,14 +308,8 @@ def _worth(inputs: Inputs, price: Decimal, quarters: int) -> Decimal:
         return price * (left if cap is None else min(left, cap))
 
 
-def _at_end(inputs: Inputs, name: str, usd: Decimal) -> CostStream:
-    """Return a component of the end of the horizon; its cents stand in the last quarter."""
-    horizon = inputs.scenario.horizon.quarters
-    return _stream(inputs, name, [(horizon - 1, horizon, usd)])
-
-
 def _stream(inputs: Inputs, name: str, paid: Iterable[tuple[int, int, Decimal]]) -> CostStream:
-    """Build a component from payments: the quarter it is booked in, that of the payment, USD."""
+    """A component from what is paid: the quarter that it stands in, that of the payment, USD."""
     rate = inputs.settings.discount_rate_per_year.value
     cents = [0] * inputs.scenario.horizon.quarters
     with localcontext(prec=_PRECISION):
@@ -354,13 +322,13 @@ def _stream(inputs: Inputs, name: str, paid: Iterable[tuple[int, int, Decimal]])
 
 @lru_cache(maxsize=1000)
 def _factor(rate_per_year: Decimal, quarters: int) -> Decimal:
-    """Return the present value of a dollar that is paid so many quarters from now."""
+    """What a dollar is worth now that is paid so many quarters from now."""
     with localcontext(prec=_PRECISION):
         return (1 + rate_per_year) ** (Decimal(-quarters) / 4)
 
 
 def rented_usd_per_hour(candidate: Candidate, catalog: Catalog) -> Decimal | None:
-    """Return the hourly cost of all replicas at the lowest listed rent; None without one.
+    """What all replicas cost for an hour at the least rent in the price book; None without one.
 
     A partition costs its share of the GPU's memory slices, and so does a share of its memory.
     """
@@ -381,7 +349,7 @@ def rented_usd_per_hour(candidate: Candidate, catalog: Catalog) -> Decimal | Non
 
 
 def in_cents(usd: Decimal) -> int:
-    """Round to whole cents, half to even."""
+    """Whole cents, half to even."""
     with localcontext(prec=_PRECISION):
         known = (usd * 100).quantize(_KNOWN_CENTS, rounding=ROUND_HALF_EVEN)
         return int(known.quantize(Decimal(1), rounding=ROUND_HALF_EVEN))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from fractions import Fraction
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from planner.costs import CAPEX, NOT_PAID
 from planner.inputs.scenario.site import SITE_LIMITS
@@ -19,14 +19,6 @@ _SUPPORT = "support_share_per_year"
 
 _STANDING = frozenset(limit.need for limit in SITE_LIMITS if not limit.drawn)
 """What a node takes even while it is switched off."""
-
-
-class Year(NamedTuple):
-    """A calendar year of the horizon, whole or in part."""
-
-    label: str
-    quarters: tuple[int, ...]
-    """The indices of its quarters in the horizon."""
 
 
 class Price(NamedTuple):
@@ -66,32 +58,21 @@ class Accounts:
         self._plan = plan
         self._read = read
         self._place = {label: place for place, label in enumerate(plan.quarters)}
-        self._all = tuple(range(len(plan.quarters)))
         self.years = tuple(
-            Year(label, tuple(places))
-            for label, places in groupby(self._all, key=lambda place: plan.quarters[place][:4])
+            (label, tuple(places))
+            for label, places in groupby(self._place.values(), lambda at: plan.quarters[at][:4])
         )
+        """The calendar years, in whole or in part, with the indices of their quarters."""
 
     def line(self, line: int, quarters: Iterable[int]) -> TracedFigure:
         """Return one kind of cost in these quarters, not discounted."""
         return total(self._read.at(f"costs[{line}].cents[{place}]") for place in quarters)
 
-    def capex(self, quarters: Iterable[int]) -> TracedFigure:
-        """Return the purchases in these quarters."""
-        return self._lines(tuple(quarters), lambda name: name in CAPEX)
-
-    def opex(self, quarters: Iterable[int]) -> TracedFigure:
-        """Return everything else that is paid in these quarters."""
-        return self._lines(tuple(quarters), lambda name: name not in CAPEX | NOT_PAID)
-
-    def paid(self, quarters: Iterable[int] | None = None) -> TracedFigure:
-        """Return everything that is paid in these quarters, or over the horizon."""
-        chosen = self._all if quarters is None else tuple(quarters)
-        return self._lines(chosen, lambda name: name not in NOT_PAID)
-
-    def unpaid(self, quarters: Iterable[int]) -> TracedFigure:
-        """Return what counts in these quarters but is no payment: residual value and weights."""
-        return self._lines(tuple(quarters), lambda name: name in NOT_PAID)
+    def counted(self, quarters: Sequence[int]) -> TracedFigure:
+        """Return what counts in these quarters: what is paid, then residual value and weights."""
+        names = [line.name for line in self._plan.costs]
+        ordered = sorted(range(len(names)), key=lambda line: names[line] in NOT_PAID)
+        return total(self.line(line, quarters) for line in ordered)
 
     def acquired(self, kind: str) -> TracedFigure:
         """Return the total of one kind of acquisition within the horizon."""
@@ -118,24 +99,16 @@ class Accounts:
         return self.net_present + bought * self._read.at("optimism_bias")
 
     @property
-    def residual(self) -> TracedFigure | None:
-        """The present value of bought servers at the end of the horizon; None if none is bought."""
-        lines = self._line_of("residual value")
-        return None if lines is None else NOTHING - self._read.at(f"{lines}.present_cents")
-
-    @property
     def residual_share(self) -> TracedFigure | None:
         """The residual value as a share of the purchases, neither of them discounted."""
-        left, paid = self._line_of("residual value"), self._line_of("purchase")
-        if left is None or paid is None:
-            return None
-        price = self._read.at(f"{paid}.total_cents")
-        return (NOTHING - self._read.at(f"{left}.total_cents")) / price if price.value else None
-
-    def _line_of(self, name: str) -> str | None:
-        """Return the index of a kind of cost."""
         names = [line.name for line in self._plan.costs]
-        return f"costs[{names.index(name)}]" if name in names else None
+        if not {"residual value", "purchase"} <= set(names):
+            return None
+        left, price = (
+            self._read.at(f"costs[{names.index(name)}].total_cents")
+            for name in ("residual value", "purchase")
+        )
+        return (NOTHING - left) / price if price.value else None
 
     @property
     def per_gpu_hour(self) -> TracedFigure | None:
@@ -158,13 +131,6 @@ class Accounts:
             return None
         return self._read.sum("chargeback.teams[*].delivered_gpu_hours")
 
-    def _lines(self, quarters: tuple[int, ...], chosen: Callable[[str], bool]) -> TracedFigure:
-        return total(
-            self.line(place, quarters)
-            for place, line in enumerate(self._plan.costs)
-            if chosen(line.name)
-        )
-
     def prices(self) -> Iterator[Price]:
         """The prices of node types by kind, of all offers of a kind, and of what is used."""
         every = list(enumerate(self._plan.acquisitions))
@@ -182,23 +148,12 @@ class Accounts:
 
     def met_by_rise(self, price: Price) -> Meets | None:
         """Return what a rise of the price reaches first; None if nothing limits it."""
-        found = [*self._budgets(price), *self._cheaper_rented(price)]
+        found = [*self._budgets(price), *self._turns(price, "buy")]
         return min(found, key=lambda one: one.by.value, default=None)
 
     def met_by_fall(self, price: Price) -> Meets | None:
         """Return the fall of a rent at which renting a node becomes cheaper than buying it."""
-        if price.kind != "rent":
-            return None
-        offers = self._offers(price)
-        found = []
-        for place, more in self._compared():
-            price_part = self._read.at(f"break_evens[{place}].rent_price_cents")
-            if self._plan.break_evens[place].rent in offers and price_part.value:
-                found.append(Meets(NOTHING - more / price_part, None))
-        return max(found, key=lambda one: one.by.value, default=None)
-
-    def _offers(self, price: Price) -> frozenset[str]:
-        return frozenset(self._plan.acquisitions[place].offer for place in price.lines)
+        return max(self._turns(price, "rent"), key=lambda one: one.by.value, default=None)
 
     def _budgets(self, price: Price) -> Iterator[Meets]:
         for place, budget in enumerate(self._plan.budgets):
@@ -208,23 +163,21 @@ class Accounts:
                 left = limit - self._read.at(f"budgets[{place}].spent_cents")
                 yield Meets(left / spent, place, left)
 
-    def _cheaper_rented(self, price: Price) -> Iterator[Meets]:
-        if price.kind != "buy":
-            return
-        offers = self._offers(price)
-        for place, more in self._compared():
-            price_part = self._read.at(f"break_evens[{place}].buy_price_cents")
-            if self._plan.break_evens[place].offer in offers and price_part.value:
-                yield Meets(more / price_part, None)
-
-    def _compared(self) -> Iterator[tuple[int, TracedFigure]]:
-        """Return how much more a node costs to rent, where it is bought and that is no dearer."""
-        bought = {line.offer for line in self._plan.acquisitions if line.kind == "buy"}
+    def _turns(self, price: Price, kind: Literal["buy", "rent"]) -> Iterator[Meets]:
+        """Yield where renting gets cheaper than what is bought now and is no dearer than a rent."""
+        acquired = self._plan.acquisitions
+        bought = {line.offer for line in acquired if line.kind == "buy"}
+        offers = {acquired[line].offer for line in price.lines if price.kind == kind}
         for place, one in enumerate(self._plan.break_evens):
-            if one.offer in bought and one.buy_cents <= one.rent_cents:
-                stem = f"break_evens[{place}]"
-                own = self._read.at(f"{stem}.buy_cents")
-                yield place, self._read.at(f"{stem}.rent_cents") - own
+            moves = (one.offer if kind == "buy" else one.rent) in offers
+            if moves and one.offer in bought and one.buy_cents <= one.rent_cents:
+                buy, rent, part = (
+                    self._read.at(f"break_evens[{place}].{key}_cents")
+                    for key in ("buy", "rent", f"{kind}_price")
+                )
+                if part.value:
+                    more = (rent - buy) / part
+                    yield Meets(more if kind == "buy" else NOTHING - more, None)
 
     def _counted(self, price: Price, budget: BudgetUse) -> TracedFigure:
         """Return what of a price counts against a budget."""
@@ -238,12 +191,9 @@ class Accounts:
         held = total(self._held(price, places)) if running else NOTHING
         if price.kind != "buy" or not capital:
             return held
-        entered = (line for line in price.lines if self._entry(line) in places)
+        quarter_of = [self._place[line.quarter] for line in self._plan.acquisitions]
+        entered = (line for line in price.lines if quarter_of[line] in places)
         return total(self._read.at(f"acquisitions[{line}].total_cents") for line in entered) + held
-
-    def _entry(self, line: int) -> int:
-        """Return the quarter in which the nodes of an acquisition enter service."""
-        return self._place[self._plan.acquisitions[line].quarter]
 
     def _held(self, price: Price, places: range) -> Iterator[TracedFigure]:
         """Return rents and reservations in each quarter held, and support of bought nodes.
@@ -253,9 +203,9 @@ class Accounts:
         bought = price.kind == "buy"
         supported = any(setting.name == _SUPPORT for setting in self._plan.settings)
         for line in price.lines if supported or not bought else ():
-            stem, first = f"acquisitions[{line}]", self._entry(line)
-            term = self._plan.acquisitions[line].term_quarters or 1
-            end = len(self._plan.quarters) if bought else first + term
+            stem, acquired = f"acquisitions[{line}]", self._plan.acquisitions[line]
+            first = self._place[acquired.quarter]
+            end = len(self._place) if bought else first + (acquired.term_quarters or 1)
             times = sum(first <= quarter < end for quarter in places)
             if times and bought:
                 share = self._read.at(f"settings[name={_SUPPORT}].value") / _number(4)
@@ -350,12 +300,11 @@ class Capacity:
         For what jobs and spare nodes take.
         """
         plan = self._plan
-        each = {facts.node_type: facts.gpus for facts in plan.node_types}
         pools = [pool for pool in plan.pools if pool.gpu_type == gpu_type]
         nodes = [node for node in plan.nodes if (node.gpu_type, node.origin) == (gpu_type, "owned")]
         for place, label in enumerate(plan.quarters):
             taken = sum(
-                pool.gpus_used[place] + pool.nodes_spare[place] * each[pool.node_type]
+                pool.gpus_used[place] + pool.nodes_spare[place] * self._facts[pool.node_type].gpus
                 for pool in pools
             )
             if taken > sum(node.gpus for node in nodes if label in node.in_service):
@@ -374,16 +323,13 @@ class Capacity:
             return None
         return self._read.at(f"node_types{where(node_type=node_type)}.takes[{need}]")
 
-    def before(self, site: str, quarter: int, need: str) -> TracedFigure | None:
-        """Return what the nodes owned before take; None if the catalog lacks a figure."""
-        return self._taken(site, quarter, need, owned=True)
+    def taken(
+        self, site: str, quarter: int, need: str, *, owned: bool = False
+    ) -> TracedFigure | None:
+        """Return what all nodes there take, or those owned before; None if a figure is unknown.
 
-    def after(self, site: str, quarter: int, need: str) -> TracedFigure | None:
-        """Return what all nodes there take; None if the catalog lacks a figure."""
-        return self._taken(site, quarter, need, owned=False)
-
-    def _taken(self, site: str, quarter: int, need: str, *, owned: bool) -> TracedFigure | None:
-        """Sum what nodes take, including nodes that are switched off unless the need is a draw."""
+        Nodes that are switched off count unless the need is a draw.
+        """
         label, terms = self._plan.quarters[quarter], []
         for place, pool in self._pools(site):
             here = {"site": site, "node_type": pool.node_type}
@@ -420,18 +366,17 @@ class Capacity:
         """
         label = self._plan.quarters[quarter]
         nodes = [one for one in self._plan.nodes if one.site == site and label in one.standing]
-        stood: set[tuple[int, str]] = set()
-        for node in nodes:
-            if len(set(node.racks)) > 1 or self.each(node.node_type, "power_w") is None:
-                return None
-            stood |= {(rack, node.node_type) for rack in node.racks}
+        stood = {(rack, node.node_type) for node in nodes for rack in node.racks}
         found: dict[int, TracedFigure] = {}
+        if any(len(set(node.racks)) > 1 for node in nodes):
+            return None
         for rack, name in sorted(stood):
             here = {"site": site, "node_type": name, "racks": str(rack)}
             on = self._read.count("nodes" + where(**here, in_service=label))
-            each = self._read.at(f"node_types{where(node_type=name)}.takes[power_w]")
-            taken = self._plus_off(on, label, **here) * each
-            found[rack] = found.get(rack, NOTHING) + taken
+            each = self.each(name, "power_w")
+            if each is None:
+                return None
+            found[rack] = found.get(rack, NOTHING) + self._plus_off(on, label, **here) * each
         return found
 
     def _pools(self, site: str) -> Iterator[tuple[int, PoolUse]]:
@@ -448,15 +393,16 @@ class Capacity:
                 which = (team.team or "", *([quota.gpu_type] if quota.gpu_type else []))
                 limits = quota.limit_gpus
                 yield from self._least("quota", which, stem, limits, ("gpus", "limit_gpus"))
-        for offer, (place, line) in self._first_lines().items():
+        lines = list(enumerate(self._plan.acquisitions))
+        first_orders: dict[str, tuple[int, Acquisition]] = {}
+        for place, line in sorted(lines, key=lambda one: (one[1].order_by, one[0])):
+            first_orders.setdefault(line.offer, (place, line))
+        for offer, (place, line) in first_orders.items():
             if line.maximum is not None and not line.step_hours:
-                here = {
-                    "entry": offer,
-                    "origin": line.kind,
-                }  # at any one time; what is bought stays
+                # At any one time; what is bought stays.
                 counts = [
-                    self._read.count("nodes" + where(**here, in_service=label))
-                    for label in self._plan.quarters
+                    self._read.count(f"nodes{where(entry=offer, origin=line.kind, in_service=at)}")
+                    for at in self._plan.quarters
                 ]
                 most = max(range(len(counts)), key=lambda quarter: counts[quarter].value)
                 allowed = self._read.at(f"acquisitions[{place}].maximum")
@@ -466,7 +412,10 @@ class Capacity:
         site = self._plan.sites[place]
         for need, limits in site.allowed.items():
             if site.taken[need] is not None:
-                one, fields = self._smallest(name, need), (f"taken[{need}]", f"allowed[{need}]")
+                types = sorted({pool.node_type for _, pool in self._pools(name)})
+                needs = filter(None, (self.each(node_type, need) for node_type in types))
+                one = min(needs, key=lambda each: each.value, default=None)
+                fields = f"taken[{need}]", f"allowed[{need}]"
                 for room in self._least(need, (name,), stem, limits, fields):
                     yield room._replace(one=one)
         if site.power_per_rack_w is not None:
@@ -511,37 +460,21 @@ class Capacity:
                     peaks[rack] = quarter, taken
         return dict(sorted(peaks.items()))
 
-    def _smallest(self, site: str, need: str) -> TracedFigure | None:
-        """Return what the node type that takes least at a site takes."""
-        types = {pool.node_type for pool in self._plan.pools if pool.site == site}
-        needs = (self.each(name, need) for name in sorted(types))
-        return min(filter(None, needs), key=lambda one: one.value, default=None)
-
-    def _first_lines(self) -> dict[str, tuple[int, Acquisition]]:
-        """For each offer, the acquisition with the first order."""
-        lines = sorted(
-            enumerate(self._plan.acquisitions), key=lambda one: (one[1].order_by, one[0])
-        )
-        found: dict[str, tuple[int, Acquisition]] = {}
-        for place, line in lines:
-            found.setdefault(line.offer, (place, line))
-        return found
-
     def days_to_order(self, line: int) -> TracedFigure:
         """Return the days from the day of the plan to the last day for ordering an acquisition."""
-        order_by = self._plan.acquisitions[line].order_by
-        return _days(order_by, f"acquisitions[{line}].order_by", self._plan.as_of, "as_of")
+        stem, order_by = f"acquisitions[{line}]", self._plan.acquisitions[line].order_by
+        return _days((f"{stem}.order_by", order_by), ("as_of", self._plan.as_of))
 
     def days_of_sale(self, line: int) -> TracedFigure | None:
-        """Return the days from the day of the plan to the end of sale; None if there is none."""
+        """Return the days from the last order to the end of sale; None if there is none."""
         bought, stem = self._plan.acquisitions[line], f"acquisitions[{line}]"
         if bought.end_of_sale is None:
             return None
-        end, order_by = f"{stem}.end_of_sale", f"{stem}.order_by"
-        return _days(bought.end_of_sale, end, bought.order_by, order_by)
+        end = f"{stem}.end_of_sale", bought.end_of_sale
+        return _days(end, (f"{stem}.order_by", bought.order_by))
 
 
-def _days(later: str, later_place: str, earlier: str, earlier_place: str) -> TracedFigure:
-    """Return the days between two ISO dates, each given by its place in plan.json."""
-    days = (date.fromisoformat(later) - date.fromisoformat(earlier)).days
-    return TracedFigure(Fraction(days), later_place) - TracedFigure(Fraction(0), earlier_place)
+def _days(later: tuple[str, str], earlier: tuple[str, str]) -> TracedFigure:
+    """Return the days between two dates, each given by its place in plan.json and in ISO form."""
+    days = (date.fromisoformat(later[1]) - date.fromisoformat(earlier[1])).days
+    return TracedFigure(Fraction(days), later[0]) - TracedFigure(Fraction(0), earlier[0])

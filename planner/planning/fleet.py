@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from operator import add
-from typing import TypeAlias
 
 from planner.inputs.scenario.scenario import fleet_by_pool, running_units
 from planner.inputs.settled import Inputs
 from planner.packing import Translation
-from planner.packing.problem import Pool, RackSpace
+from planner.packing.problem import RackSpace
 from planner.packing.solution import Racked, Solution
 from planner.packing.translation import held_name
 from planner.planning.plan import Node, Origin
@@ -101,7 +100,18 @@ def _slots(
     )
 
     def node(origin: Origin, entry: str, quarters: Iterable[int]) -> Node:
-        return _unnamed(pool, origin, entry, tuple(labels[quarter] for quarter in quarters))
+        return Node(
+            id="",
+            node_type=pool.node_type,
+            gpu_type=pool.gpu_type,
+            gpus=pool.node.gpus,
+            cpus=pool.node.cpus,
+            memory_mb=pool.node.memory_mb,
+            site=pool.site,
+            origin=origin,
+            entry=entry,
+            in_service=tuple(labels[quarter] for quarter in quarters),
+        )
 
     if pool.hire:
         ((name, _),) = supplies
@@ -124,21 +134,6 @@ def _slots(
         for quarter, (name, supply) in product(range(end), mine if kind != "rent" else ()):
             for _ in range(solution.acquired[supply][quarter]):
                 yield node(kind, name, problem.supplies[supply].served(quarter))
-
-
-def _unnamed(pool: Pool, origin: Origin, entry: str, in_service: tuple[str, ...]) -> Node:
-    return Node(
-        id="",
-        node_type=pool.node_type,
-        gpu_type=pool.gpu_type,
-        gpus=pool.node.gpus,
-        cpus=pool.node.cpus,
-        memory_mb=pool.node.memory_mb,
-        site=pool.site,
-        origin=origin,
-        entry=entry,
-        in_service=in_service,
-    )
 
 
 def _owned(
@@ -204,10 +199,6 @@ def with_racks(translation: Translation, solution: Solution, fleet: Fleet) -> Fl
     return replace(fleet, nodes=tuple(nodes))
 
 
-_Loads: TypeAlias = "list[dict[int, list[int]]]"
-"""By quarter and rack: the rack units, the watts, and the nodes of each group."""
-
-
 class _Floor:
     """The racks of one site over the quarters."""
 
@@ -223,25 +214,24 @@ class _Floor:
         `groups` are pools whose spares must outlast the loss of a rack: no rack may hold more of
         them than the fullest does.
         """
+
+        def fullest(racks: Sequence[Racked], group: Collection[int]) -> int:
+            held = (sum(n for pool, n in rack.nodes if pool in group) for rack in racks)
+            return max(held, default=0)
+
         self._space, self._filled = space, filled
         sizes = {
             pool: (units, watts, *(int(pool in group) for group in groups))
             for pool, units, watts in space.nodes
         }
         self._room = [
-            (
-                space.units,
-                space.power_w or 0,
-                *(
-                    max(
-                        (sum(n for pool, n in rack.nodes if pool in group) for rack in racks),
-                        default=0,
-                    )
-                    for group in groups
-                ),
-            )
+            (space.units, space.power_w or 0, *(fullest(racks, group) for group in groups))
             for racks in filled
         ]
+        self._load: dict[tuple[int, int], tuple[int, ...]] = defaultdict(
+            lambda: (0,) * len(self._room[0])
+        )
+        """By quarter and rack: the rack units, the watts, and the nodes of each group."""
         self._serving = [
             {pool: fleet.standing(quarter, pool) for pool in sizes}
             for quarter in range(len(fleet.in_service))
@@ -261,12 +251,15 @@ class _Floor:
         counts = [len(nodes) for nodes in self._nodes]
         fullest = max(range(len(counts)), key=lambda quarter: (counts[quarter], quarter))
         stand = self._arranged(self._filled[fullest], fullest, {})
-        load: _Loads = [defaultdict(lambda: [0] * len(self._room[0])) for _ in counts]
-        if not all(self._put(node, rack, load) for node, rack in stand.items()):
+        if not all(self._put(node, rack) for node, rack in stand.items()):
             return None  # nodes of the fullest quarter, in another with fewer empty ones
-        for node in sorted(self._size.keys() - stand.keys(), key=self._largest_first):
+
+        def largest_first(node: int) -> tuple[int, int, int]:
+            return -self._size[node][0], -self._size[node][1], node
+
+        for node in sorted(self._size.keys() - stand.keys(), key=largest_first):
             racks = range(1, self._space.count + 1)
-            found = next((rack for rack in racks if self._put(node, rack, load)), None)
+            found = next((rack for rack in racks if self._put(node, rack)), None)
             if found is None:
                 return None
             stand[node] = found
@@ -279,14 +272,10 @@ class _Floor:
             before = self._arranged(racks, quarter, before)
             yield before
 
-    def _largest_first(self, node: int) -> tuple[int, int, int]:
-        units, watts, *_ = self._size[node]
-        return -units, -watts, node
-
-    def _put(self, node: int, rack: int, load: _Loads) -> bool:
+    def _put(self, node: int, rack: int) -> bool:
         """Put a node into a rack if it has room in every quarter in which the node stands."""
         sums = {
-            quarter: list(map(add, load[quarter][rack], self._size[node]))
+            quarter: tuple(map(add, self._load[quarter, rack], self._size[node]))
             for quarter, nodes in enumerate(self._nodes)
             if node in nodes
         }
@@ -294,7 +283,7 @@ class _Floor:
             if any(more > there for more, there in zip(taken, self._room[quarter], strict=True)):
                 return False
         for quarter, taken in sums.items():
-            load[quarter][rack] = taken
+            self._load[quarter, rack] = taken
         return True
 
     def _arranged(self, racks: Iterable[Racked], quarter: int, before: Stand) -> Stand:

@@ -78,8 +78,11 @@ class QuarterNodes:
         pools: dict[str, list[int]] = defaultdict(list)
         for index, pool in enumerate(self.problem.pools):
             pools[pool.gpu_type].append(index)
-        found = (self._of_gpu_type(kind, indices, layouts) for kind, indices in pools.items())
-        return list(chain.from_iterable(found))
+        return [
+            one
+            for gpu_type, indices in pools.items()
+            for one in self._of_gpu_type(gpu_type, indices, layouts)
+        ]
 
     def _of_gpu_type(
         self, gpu_type: str, pools: Sequence[int], layouts: Sequence[Sequence[Layout]]
@@ -89,14 +92,32 @@ class QuarterNodes:
             for nodes, groups in self.here.items()
             if (mine := {one: n for one, n in groups.items() if self.is_on(one, gpu_type)})
         }
-        matched = [one for pool in pools for one in self._matched(pool, layouts[pool])]
+        matched: list[NodeAssignment] = []
+        for pool in pools:
+            nodes = self.fleet.in_service[self.quarter][pool]
+            if self.problem.pools[pool].hire:  # each layout has its own node, in order
+                pairs = zip(layouts[pool], nodes, strict=True)
+                matched += (
+                    NodeAssignment((node,), _parts(one), one.bundles) for one, node in pairs
+                )
+            else:
+                matched += _match(layouts[pool], nodes, self.here, self.staying)
         unrest = self._unrest(matched, here)
         # Runs take turns on a node, so that they cannot be seated one by one.
-        fixed = [one for one in matched if any(map(self._is_run, one.bundles))]
+        fixed = [
+            one
+            for one in matched
+            if any(
+                self.shape((member.demand, member.choice)).is_run
+                for bundle in one.bundles
+                for member in bundle.members
+            )
+        ]
         if not any(unrest) or len(fixed) == len(matched):
             return matched
         free, units = self._not_fixed(gpu_type, pools, fixed)
-        shared = self._sharing & set(pools)
+        groups = self.problem.spare_groups
+        shared = {pool for group in groups for pool in self.problem.sharing(group)} & set(pools)
         used = Counter(
             self.fleet.pool[node] for one in matched if one not in fixed for node in one.nodes
         )
@@ -109,14 +130,12 @@ class QuarterNodes:
             return matched
         stable += fixed
         grows = any(reserve.gpu_type == gpu_type for reserve in self.problem.reserves)
-        if self._unrest(stable, here) > unrest or (grows and _shared(stable) > _shared(matched)):
+        shared_gpus = [sum(len(one.bundles) for one in each) for each in (stable, matched)]
+        if self._unrest(stable, here) > unrest or (grows and shared_gpus[0] > shared_gpus[1]):
             return matched
         if not self._on_pools(shared, stable) <= self._on_pools(shared, matched):
             return matched  # others would have to stand in for these
         return stable if self._at_home(stable) == self._at_home(matched) else matched
-
-    def _is_run(self, bundle: Bundle) -> bool:
-        return any(self.shape((one.demand, one.choice)).is_run for one in bundle.members)
 
     def _at_home(self, assigned: Sequence[NodeAssignment]) -> Counter[int]:
         """Return, in the first quarter, each demand's units in the pool in which they run today.
@@ -131,12 +150,6 @@ class QuarterNodes:
                     found[demand] += count
         return found
 
-    @cached_property
-    def _sharing(self) -> frozenset[int]:
-        """Return the pools that share spare nodes."""
-        groups = self.problem.spare_groups
-        return frozenset(pool for group in groups for pool in self.problem.sharing(group))
-
     def _on_pools(
         self, pools: Collection[int], assigned: Sequence[NodeAssignment]
     ) -> set[tuple[int, Group]]:
@@ -148,17 +161,6 @@ class QuarterNodes:
             for group, _ in one.parts
             if pool_of[one.nodes[0]] in pools
         }
-
-    def _matched(self, pool: int, layouts: Sequence[Layout]) -> list[NodeAssignment]:
-        """Assign the quarter's own layouts of a pool to the nodes where they keep most units.
-
-        Each layout of nodes for hours or weeks has its own node, in order.
-        """
-        nodes = self.fleet.in_service[self.quarter][pool]
-        if self.problem.pools[pool].hire:
-            pairs = zip(layouts, nodes, strict=True)
-            return [NodeAssignment((node,), _parts(one), one.bundles) for one, node in pairs]
-        return _match(layouts, nodes, self.here, self.staying)
 
     def _not_fixed(
         self, gpu_type: str, pools: Sequence[int], fixed: Sequence[NodeAssignment]
@@ -187,11 +189,6 @@ class QuarterNodes:
         return moves, must
 
 
-def _shared(assigned: Sequence[NodeAssignment]) -> int:
-    """Return the GPUs that are shared in parts."""
-    return sum(len(one.bundles) for one in assigned)
-
-
 def _parts(layout: Layout) -> Signature:
     units: Counter[Group] = Counter()
     for demand, choice, count in layout.parts:
@@ -212,7 +209,14 @@ def _match(
     free = dict.fromkeys(nodes)
     left = [layout.count for layout in layouts]
     parts = [_parts(layout) for layout in layouts]
-    found = [*_keep_spans(layouts, parts, left, free, here)]
+    found: list[NodeAssignment] = []
+    for index, layout in enumerate(layouts):  # spanning units keep their nodes if all are there
+        for held in here if layout.span > 1 else ():
+            known = len(held) > 1 and parts[index][0][0] in here[held]
+            if known and left[index] and free.keys() >= set(held):
+                left[index] -= 1
+                free = {node: None for node in free if node not in held}
+                found.append(NodeAssignment(held, parts[index]))
     alike: dict[Signature, list[int]] = defaultdict(list)
     for node in free:
         if here.get((node,)):
@@ -234,25 +238,6 @@ def _match(
         taken = tuple(next(queue) for _ in range(layouts[index].span))
         found.append(NodeAssignment(taken, parts[index], layouts[index].bundles))
     return found
-
-
-def _keep_spans(
-    layouts: Sequence[Layout],
-    parts: Sequence[Signature],
-    left: list[int],
-    free: dict[int, None],
-    here: Residents,
-) -> Iterable[NodeAssignment]:
-    """Let spanning units keep their nodes if all of them are still there."""
-    for index, layout in enumerate(layouts):
-        spans = [nodes for nodes in here if len(nodes) > 1] if layout.span > 1 else []
-        for held in spans:
-            known = parts[index][0][0] in here[held] and all(node in free for node in held)
-            if known and left[index]:
-                left[index] -= 1
-                for node in held:
-                    del free[node]
-                yield NodeAssignment(held, parts[index])
 
 
 def _by_overlap(
@@ -308,12 +293,15 @@ class _SharedNode:
     """The GPUs that are shared in parts, each with its parts."""
 
     def fits(self, shape: Shape) -> bool:
-        """Return whether the unit fits into what is free."""
+        """Return whether the unit fits into what is free.
+
+        Partitions keep apart from whole GPUs unless the pool mixes them.
+        """
         return (
             shape.cpus <= self.cpus
             and shape.memory_mb <= self.memory_mb
             and (shape.gpus <= self.gpus or self._opened_for(shape.part) is not None)
-            and self._mixes(shape)
+            and (self.pool.mixes or not self.units or self._partitioned == bool(shape.part.profile))
         )
 
     def put(self, unit: Group, shape: Shape) -> None:
@@ -336,12 +324,9 @@ class _SharedNode:
         opens = shape.part != WHOLE and self._opened_for(shape.part) is None
         return memory + (self.gpus - shape.gpus) / node.gpus + opens
 
-    def _mixes(self, shape: Shape) -> bool:
-        """Return whether the node may hold both parts and whole GPUs, if partitions keep apart."""
-        if self.pool.mixes or not self.units:
-            return True
-        partitioned = any(part.profile for parts in self.opened for part in parts)
-        return partitioned == bool(shape.part.profile)
+    @property
+    def _partitioned(self) -> bool:
+        return any(part.profile for parts in self.opened for part in parts)
 
     def _opened_for(self, part: Part) -> int | None:
         """Return the fullest shared GPU that has room for one more part."""
@@ -412,9 +397,20 @@ class _StableAssignment:
             whole = {pool: span for pool, span in spans.items() if span}
             if 0 in spans.values() or not whole:
                 continue
+            goes_on = group[0] in self._quarter.staying
             while self._waiting[group] > 0:
-                if not any(self._span_new(pool, span, group) for pool, span in whole.items()):
+                open_pools = ((span, pool, self._empty[pool]) for pool, span in whole.items())
+                taken = next(
+                    (
+                        nodes[:span] if goes_on else nodes[-span:]
+                        for span, pool, nodes in open_pools
+                        if span <= min(self._left[pool], len(nodes))
+                    ),
+                    None,
+                )
+                if taken is None:
                     return False
+                self._span(tuple(taken), group)
         return True
 
     def _seat_all(self) -> bool:
@@ -490,12 +486,3 @@ class _StableAssignment:
         self._empty[pool] = [node for node in self._empty[pool] if node not in nodes]
         self._left[pool] -= len(nodes)
         self._waiting[group] -= 1
-
-    def _span_new(self, pool: int, span: int, group: Group) -> bool:
-        """Take whole empty nodes for one unit, if there are enough."""
-        empty = self._empty[pool]
-        if span > min(self._left[pool], len(empty)):
-            return False
-        goes_on = group[0] in self._quarter.staying
-        self._span(tuple(empty[:span] if goes_on else empty[-span:]), group)
-        return True

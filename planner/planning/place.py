@@ -61,8 +61,12 @@ def assigned_modes(translation: Translation, solution: Solution) -> Kept:
         asked = translation.problem.demands[demand]
         choices = [(choice.gpu_type, choice.way) for choice in asked.choices]
         left = list(solution.assigned[demand])
-        ways = [before.get(unit) for unit in members]
-        chosen = [_first_left(left, [n for n, one in enumerate(choices) if one == w]) for w in ways]
+        chosen = []
+        for way in (before.get(unit) for unit in members):
+            same = (n for n, one in enumerate(choices) if one == way and left[n])
+            chosen.append(next(same, -1))
+            if chosen[-1] >= 0:
+                left[chosen[-1]] -= 1
         by_job = groupby(range(len(members)), key=lambda position: members[position][0])
         every = [(job, list(positions)) for job, positions in by_job]
         for job, mine in sorted(every, key=lambda one: (-len(one[1]), one[0])):
@@ -75,14 +79,6 @@ def assigned_modes(translation: Translation, solution: Solution) -> Kept:
         before |= {unit: choices[choice] for unit, choice in zip(members, chosen, strict=True)}
         kept.append(tuple(chosen))
     return tuple(kept)
-
-
-def _first_left(left: list[int], among: list[int]) -> int:
-    """Take the first of these choices of which something is left; -1 if there is none."""
-    choice = next((choice for choice in among if left[choice]), -1)
-    if choice >= 0:
-        left[choice] -= 1
-    return choice
 
 
 def _take(choices: list[Way], left: list[int], seen: Counter[Way], units: int) -> list[int]:
@@ -114,6 +110,7 @@ def _seats_today(
     which hold no node for good.
     """
     seats: GpuAssignments = {}
+    pools = translation.problem.pools
     nodes_today = {place: fleet.nodes[place] for nodes in today.values() for place in nodes}
     free: dict[int, tuple[int, ...]] = {
         place: (one.gpus, one.cpus, one.memory_mb) for place, one in nodes_today.items()
@@ -125,9 +122,12 @@ def _seats_today(
             nodes = today.get(unit, ())
             choice = translation.problem.demands[demand].choices[kept[demand][position]]
             shape = choice.shape
-            if shape.is_run or not serving.issuperset(nodes):
+            if shape.is_run or not nodes or not serving.issuperset(nodes):
                 continue
-            if not _runs_on(translation, fleet, choice, nodes):
+            here = pools[fleet.pool[nodes[0]]]
+            taken = {pool.nodes_taken(shape) for pool in pools if pool.home == here.home}
+            fits = len(nodes) in taken or (len(nodes) == 1 and 0 in taken)
+            if here.gpu_type != choice.gpu_type or not fits:
                 continue
             amounts = (shape.gpus, shape.cpus, shape.memory_mb)
             each = [-(-amount // len(nodes)) for amount in amounts]
@@ -142,18 +142,6 @@ def _seats_today(
                     del numbers[place][: each[0]]
                 seats[demand, position, 1] = GpuAssignment(nodes, held, shared=shape.bundles)
     return seats
-
-
-def _runs_on(
-    translation: Translation, fleet: Fleet, choice: Choice, nodes: tuple[int, ...]
-) -> bool:
-    """Return whether a unit with this choice may run on exactly these nodes."""
-    pools = translation.problem.pools
-    if not nodes or pools[fleet.pool[nodes[0]]].gpu_type != choice.gpu_type:
-        return False
-    home = pools[fleet.pool[nodes[0]]].home
-    taken = {pool.nodes_taken(choice.shape) for pool in pools if pool.home == home}
-    return len(nodes) in taken or (len(nodes) == 1 and 0 in taken)
 
 
 _Open: TypeAlias = "tuple[tuple[int, ...], Group, GpuAssignment | None]"
@@ -180,19 +168,24 @@ def place(
     room. Runs go where the layouts of each quarter put them.
     """
     kept = assigned_modes(translation, solution)
-    today = {
-        unit: _positions(running.place, _owned(fleet))
-        for unit, running in running_units(inputs.scenario).items()
-        if running.place.numbers
-    }
-    seats = _seats_today(translation, fleet, kept, today)
+    seats = _seats_today(translation, fleet, kept, _nodes_today(inputs, fleet))
     uses, moves = [], []
     for quarter, layouts in enumerate(solution.layouts):
         before, left = _going_on(translation, kept, seats, quarter)
         seating = _Seating(translation, fleet, kept, before)
-        nodes = QuarterNodes(translation.problem, fleet, kept, quarter, seating.counted())
+        here = {
+            nodes: {group: len(pieces) for group, pieces in groups.items()}
+            for nodes, groups in seating.here.items()
+        }
+        nodes = QuarterNodes(translation.problem, fleet, kept, quarter, here)
         seats = seating.seat_all(nodes.assigned(layouts), quarter)
-        moves.append(_moved(before | left, seats) if quarter else 0)
+        moves.append(
+            sum(
+                seats[piece].nodes != seat.nodes
+                for piece, seat in (before | left if quarter else {}).items()
+                if piece in seats and seats[piece].start is None
+            )
+        )
         uses.append(seating.node_uses(inputs.catalog.gpus))
     return UnitPlacement(tuple(uses), tuple(moves), kept)
 
@@ -228,15 +221,6 @@ def _going_on(
     return dict(sorted(going_on.items())), left
 
 
-def _moved(before: GpuAssignments, now: GpuAssignments) -> int:
-    """Return the pieces on other nodes than before, without runs."""
-    return sum(
-        now[piece].nodes != seat.nodes
-        for piece, seat in before.items()
-        if piece in now and now[piece].start is None
-    )
-
-
 class _Seating:
     """The seating of one quarter, given who sat where before."""
 
@@ -259,13 +243,6 @@ class _Seating:
             self.here[seat.nodes].setdefault(group, []).append(piece)
         self.seats: GpuAssignments = {}
         self.free = {node: list(range(fleet.nodes[node].gpus)) for node in range(len(fleet.nodes))}
-
-    def counted(self) -> dict[tuple[int, ...], dict[Group, int]]:
-        """Return how many pieces of each group sat on which nodes."""
-        return {
-            nodes: {group: len(pieces) for group, pieces in groups.items()}
-            for nodes, groups in self.here.items()
-        }
 
     def seat_all(self, assigned: Sequence[NodeAssignment], quarter: int) -> GpuAssignments:
         """Seat residents first, so that they keep node and GPU numbers.
@@ -413,18 +390,17 @@ class _Seating:
                         way=choice.way,
                     )
                 )
+
+        def in_order(one: Occupant) -> tuple[int, int, int]:
+            return one.gpus[0], one.held_hours[0], (one.part and one.part.first) or 0
+
         return tuple(
             NodeUse(
                 node=self.fleet.nodes[node].id,
-                occupants=tuple(sorted(occupants[node], key=_in_order)),
+                occupants=tuple(sorted(occupants[node], key=in_order)),
             )
             for node in sorted(occupants)
         )
-
-
-def _in_order(one: Occupant) -> tuple[int, int, int]:
-    first = one.part.first if one.part else None
-    return one.gpus[0], one.held_hours[0], first or 0
 
 
 def _part(part: Part, slot: int, pool: Pool, gpu_types: Mapping[str, GpuType]) -> GpuPart | None:
@@ -458,13 +434,21 @@ def current_placement(
     running = running_units(inputs.scenario)
     if not running:
         return None
-    now, runs = _in_first_quarter(fleet, placement)
-    owned, sized = _owned(fleet), {job.name: job for job in jobs}
+    place_of = {node.id: place for place, node in enumerate(fleet.nodes)}
+    now: dict[Unit, list[int]] = defaultdict(list)
+    runs: set[Unit] = set()
+    held = [(use.node, one) for use in placement.uses[0] for one in use.occupants]
+    for node, one in held:
+        if one.replica == 1:
+            now[one.job, one.unit].append(place_of[node])
+        if one.hours is not None:
+            runs.add((one.job, one.unit))
+    known, sized = _nodes_today(inputs, fleet), {job.name: job for job in jobs}
     moves = []
     for unit, today in sorted(running.items()):
         if unit not in now:
             continue
-        nodes, before = now[unit], sorted(_positions(today.place, owned))
+        nodes, before = sorted(now[unit]), sorted(known.get(unit, ()))
         first = fleet.nodes[nodes[0]]
         leaves = (first.node_type, first.site) != (today.place.node_type, today.place.site)
         if leaves:
@@ -493,33 +477,18 @@ def current_placement(
     )
 
 
-def _in_first_quarter(
-    fleet: Fleet, placement: UnitPlacement
-) -> tuple[dict[Unit, list[int]], set[Unit]]:
-    """Return the positions of each unit's nodes, and the units that hold theirs for some hours."""
-    place_of = {node.id: place for place, node in enumerate(fleet.nodes)}
-    nodes: dict[Unit, list[int]] = defaultdict(list)
-    runs: set[Unit] = set()
-    for use in placement.uses[0]:
-        for occupant in use.occupants:
-            if occupant.replica == 1:
-                nodes[occupant.job, occupant.unit].append(place_of[use.node])
-            if occupant.hours is not None:
-                runs.add((occupant.job, occupant.unit))
-    return {unit: sorted(places) for unit, places in nodes.items()}, runs
-
-
-def _owned(fleet: Fleet) -> dict[tuple[str, str, int], int]:
-    """Map the type, site and number of each owned node to its position."""
-    return {
+def _nodes_today(inputs: Inputs, fleet: Fleet) -> dict[Unit, tuple[int, ...]]:
+    """Return the positions of the nodes on which each unit runs today, where these are known."""
+    owned = {
         (node.node_type, node.site, int(node.id.rpartition("/")[2])): position
         for position, node in enumerate(fleet.nodes)
         if node.origin == "owned"
     }
-
-
-def _positions(place: NodePlace, owned: Mapping[tuple[str, str, int], int]) -> tuple[int, ...]:
-    return tuple(owned[place.node_type, place.site, number] for number in place.numbers)
+    return {
+        unit: tuple(owned[at.node_type, at.site, number] for number in at.numbers)
+        for unit, running in running_units(inputs.scenario).items()
+        if (at := running.place).numbers
+    }
 
 
 def _why_it_moves(

@@ -316,8 +316,11 @@ class Shortage(Frozen):
         Fewer dropped jobs or short units come before fewer delays, and high priorities before
         low ones.
         """
-        place = _turn(job)
-        return tuple(one.name for one in self.jobs if _turn(one) < place)
+
+        def turn(job: ShortJob) -> tuple[bool, int, bool]:
+            return job.outcome == "delayed", -job.priority, job.outcome == "short"
+
+        return tuple(one.name for one in self.jobs if turn(one) < turn(job))
 
     def proves(self, cost_cents: int, asked_gap: float) -> bool:
         """Return whether nobody gives way without need, and no other choice is cheaper.
@@ -326,10 +329,6 @@ class Shortage(Frozen):
         """
         every = all(use.proved for use in self.priorities)
         return every and cost_cents - self.bound_cents <= asked_gap * abs(cost_cents)
-
-
-def _turn(job: ShortJob) -> tuple[bool, int, bool]:
-    return job.outcome == "delayed", -job.priority, job.outcome == "short"
 
 
 class QuotaUse(Frozen):

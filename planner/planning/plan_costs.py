@@ -26,7 +26,6 @@ from planner.costs import (
     sale_usd,
     spent_cents,
 )
-from planner.inputs.scenario.offer import Sale
 from planner.inputs.settled import Inputs, Setting, SettledOffer
 from planner.packing import Translation
 from planner.packing.solution import RUNNING_COST, TOKENS, WHOLE_NODES, Solution
@@ -145,7 +144,12 @@ def node_releases(inputs: Inputs, released: Iterable[Released]) -> tuple[NodeRel
         streams = released_costs(inputs, gone)
         saved = sum(sum(one.cents) for one in streams if one.name not in OF_A_SALE)
         up = sum(sum(one.cents) for one in streams if one.name == OF_A_SALE[1])
-        each = in_cents(sale_usd(inputs, entry, gone.quarter) or Decimal(0)) if gone.sold else 0
+        sale = entry.sale if gone.sold else None
+        each = in_cents(sale_usd(inputs, entry, gone.quarter) or Decimal(0)) if sale else 0
+        stated = "as stated" if sale else ""
+        if sale and sale.paid_usd is not None:
+            life = amount(inputs.settings.useful_life_years.value, "years")
+            stated = f"what {life} leave of {price(sale.paid_usd)} paid in {sale.bought}"
         lines.append(
             NodeRelease(
                 action="sell" if gone.sold else "switch off",
@@ -162,22 +166,11 @@ def node_releases(inputs: Inputs, released: Iterable[Released]) -> tuple[NodeRel
                 saved_cents=-gone.nodes * saved,
                 given_up_cents=gone.nodes * up,
                 present_cents=-gone.nodes * present_cents(streams),
-                price_text=_price_text(inputs, entry.sale) if gone.sold and entry.sale else "",
-                quote=entry.sale.quote if gone.sold and entry.sale else None,
+                price_text=stated,
+                quote=sale.quote if sale else None,
             )
         )
     return tuple(lines)
-
-
-def _price_text(inputs: Inputs, sale: Sale) -> str:
-    """Say how a sale's price is stated.
-
-    `as stated`, or `what 5 years leave of $250,000 paid in 2024Q1`.
-    """
-    if sale.paid_usd is None:
-        return "as stated"
-    life = amount(inputs.settings.useful_life_years.value, "years")
-    return f"what {life} leave of {price(sale.paid_usd)} paid in {sale.bought}"
 
 
 def entering_nodes(
@@ -285,12 +278,13 @@ def _plain(setting: Setting) -> str:
 
 def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:
     """Return each budget of the scenario with what the plan spends of it, not discounted."""
+    streams = [CostStream(line.name, line.cents, line.present_cents) for line in costs]
     return tuple(
         BudgetUse(
             spend=cap.spend,
             quarter=cap.quarter,
             limit_cents=cap.cents,
-            spent_cents=spent_cents(inputs, cap, costs),
+            spent_cents=spent_cents(inputs, cap, streams),
         )
         for cap in inputs.scenario.budget.caps()
     )
@@ -302,31 +296,24 @@ def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[Br
     The comparison is with the cheapest rent of the same node type at any site; node types
     without one are left out.
     """
-    found: list[BreakEven] = []
+    labels, found = inputs.scenario.horizon.labels, []
     for offer in inputs.offers:
         rents = [
             other
             for other in inputs.offers
             if (other.kind, other.node_type) == ("rent", offer.node_type) and not other.step_hours
         ]
-        if offer.kind == "buy" and rents:
-            rent = min(rents, key=lambda other: (other.unit_price_usd, other.name))
-            orders = _orders(inputs, offer, acquisitions)
-            found += (_break_even(inputs, offer, rent, *order) for order in orders)
+        if offer.kind != "buy" or not rents:
+            continue
+        rent = min(rents, key=lambda other: (other.unit_price_usd, other.name))
+        ordered: Counter[int] = Counter()
+        for line in acquisitions:
+            if line.offer == offer.name:
+                ordered[labels.index(line.quarter)] += line.count
+        # A single node at the earliest where the plan orders none.
+        orders = ordered or dict.fromkeys(entry_quarters(inputs, offer)[:1], 1)
+        found += [_break_even(inputs, offer, rent, *order) for order in orders.items()]
     return tuple(found)
-
-
-def _orders(
-    inputs: Inputs, offer: SettledOffer, acquisitions: Sequence[Acquisition]
-) -> Iterator[tuple[int, int]]:
-    """Yield the entry quarter and the nodes of each order, or of a single node at the earliest."""
-    taken: Counter[str] = Counter()
-    for line in acquisitions:
-        if line.offer == offer.name:
-            taken[line.quarter] += line.count
-    labels = inputs.scenario.horizon.labels
-    orders = [(labels.index(label), nodes) for label, nodes in taken.items()]
-    yield from orders or ((entry, 1) for entry in entry_quarters(inputs, offer)[:1])
 
 
 def _break_even(
@@ -375,12 +362,6 @@ def largest_remainder(
     return whole
 
 
-JOB_TAGS = "job price tags"
-"""The name of the first term of the bound: the sum of all jobs' price tags."""
-
-_UNATTRIBUTED = "not attributed"
-
-
 def price_tags(
     translation: Translation, solution: Solution, apis: Iterable[ApiUse]
 ) -> tuple[dict[str, int], tuple[tuple[str, int], ...]]:
@@ -403,10 +384,10 @@ def price_tags(
     amounts = [exact[job] for job in jobs] + [*terms_of.values()]
     cents = [*largest_remainder(dict(enumerate(amounts)), solution.bound_cents).values()]
     tags = dict(zip(jobs, cents, strict=False))
-    terms = [(JOB_TAGS, sum(tags.values()))]
+    terms = [("job price tags", sum(tags.values()))]
     terms += zip(terms_of, cents[len(jobs) :], strict=True)
     if rest := solution.bound_cents - sum(cents):
-        terms.append((_UNATTRIBUTED, rest))
+        terms.append(("not attributed", rest))
     return tags, tuple(terms)
 
 

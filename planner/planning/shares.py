@@ -12,12 +12,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from planner.costs import OF_A_SALE, node_costs, owned_costs, present_cents, token_costs
+from planner.costs import OF_A_SALE, CostStream, node_costs, owned_costs, present_cents, token_costs
 from planner.inputs.scenario.load import HOUR_SECONDS, Load
-from planner.inputs.scenario.site import SITE_LIMITS, Site, SiteLimit
+from planner.inputs.scenario.site import SITE_LIMITS, SiteLimit
 from planner.inputs.settled import Inputs
 from planner.packing.problem import Pool
 from planner.planning.plan import (
@@ -118,11 +119,9 @@ def chargeback(placed: Occupancy, current: CurrentPlacement | None) -> Chargebac
     """
     inputs, jobs, _, placements = placed
     named = {job.team for job in jobs} | set(inputs.scenario.teams)
-    lines: list[Line] = [*sorted(team for team in named if team is not None)]
-    if not lines:
+    if not named - {None}:
         return None
-    if None in named:
-        lines.append(None)
+    lines = sorted(named, key=lambda team: (team is None, team or ""))
     held = _held(placed, lambda job: job.team)
     spread = inputs.scenario.policies.charge_idle == "spread"
     shares = _shares(placed, held, spread=spread)
@@ -139,7 +138,7 @@ def chargeback(placed: Occupancy, current: CurrentPlacement | None) -> Chargebac
     return Chargeback(
         idle=inputs.scenario.policies.charge_idle,
         teams=tuple(
-            _team_use(inputs, line, held[line], tuple(cents.get((line, q), 0) for q in quarters))
+            _team_use(placed, line, held[line], tuple(cents.get((line, q), 0) for q in quarters))
             for line in lines
         ),
         idle_gpu_hours=float(idle * placed.hours),
@@ -155,17 +154,28 @@ def endpoint_uses(placed: Occupancy) -> tuple[EndpointUse, ...]:
     if not loads:
         return ()
     shares = _shares(placed, _held(placed, lambda job: job.name), spread=False)
-    return tuple(
-        EndpointUse(
-            job=job.name,
-            million_tokens=_mean_million_tokens(inputs, job.name, job.endpoints()),
-            full_million_tokens=_million_tokens(
-                inputs, load, (_planned(job, uses) for uses in placements)
-            ),
-            cost_cents=tuple(round(shares[job.name, at]) for at in range(len(placements))),
+    found = []
+    for job, load in loads:
+        rates = {
+            one.way: Fraction(one.serving.planned_requests_per_second)
+            if one.serving
+            else Fraction()
+            for one in job.sizing.candidates
+        }
+        planned = []
+        for uses in placements:
+            mine = (one for use in uses for one in use.occupants if one.job == job.name)
+            ways = {one.piece: one.way for one in mine}
+            planned.append(sum((rates[way] for way in ways.values()), Fraction()))
+        found.append(
+            EndpointUse(
+                job=job.name,
+                million_tokens=_mean_million_tokens(inputs, job.name, job.endpoints()),
+                full_million_tokens=_million_tokens(inputs, load, planned),
+                cost_cents=tuple(round(shares[job.name, at]) for at in range(len(placements))),
+            )
         )
-        for job, load in loads
-    )
+    return tuple(found)
 
 
 def api_uses(inputs: Inputs, jobs: Sequence[SizedJob]) -> Iterator[ApiUse]:
@@ -224,37 +234,25 @@ def _million_tokens(inputs: Inputs, load: Load, rates: Iterable[Fraction]) -> tu
     return tuple(float(round(rate * each, 6)) for rate in rates)
 
 
-def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -> TeamUse:
-    hours, quarters = Fraction(inputs.settings.hours_per_quarter.value), len(cents)
-    listed = inputs.scenario.teams.get(team) if team else None
-    quotas = listed.quotas(inputs.scenario.horizon) if listed else ()
-    parts = inputs.scenario.policies.quota_of_part == "share"
+def _team_use(
+    placed: Occupancy, team: Line, held: _Held, charged_cents: tuple[int, ...]
+) -> TeamUse:
+    scenario, quarters = placed.inputs.scenario, len(charged_cents)
+    listed = scenario.teams.get(team) if team else None
+    parts = scenario.policies.quota_of_part == "share"
     return TeamUse(
         team=team,
         gpus=tuple(map(int, held.most(quarters))),
-        gpu_hours=float(held.total * hours),
+        gpu_hours=float(held.total * placed.hours),
         delivered_gpu_hours=float(held.delivered),
         open_gpu_hours=float(held.open),
-        charged_cents=cents,
-        cost_cents=sum(cents),
+        charged_cents=charged_cents,
+        cost_cents=sum(charged_cents),
         quotas=tuple(
             QuotaUse(gpu_type=kind, limit_gpus=limits, gpus=held.most(quarters, kind, parts=parts))
-            for kind, limits in quotas
+            for kind, limits in (listed.quotas(scenario.horizon) if listed else ())
         ),
     )
-
-
-def _planned(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:
-    """Return the requests per second that the replicas placed in a quarter are planned to take."""
-    serving = {one.way: one.serving for one in job.sizing.candidates}
-    ways = {
-        (one.unit, one.replica): one.way
-        for use in uses
-        for one in use.occupants
-        if one.job == job.name
-    }
-    rates = (serving[way] for way in ways.values())
-    return sum((Fraction(one.planned_requests_per_second) for one in rates if one), Fraction())
 
 
 def _held(placed: Occupancy, line_of: Callable[[SizedJob], Line]) -> dict[Line, _Held]:
@@ -317,47 +315,44 @@ def _charges(placed: Occupancy) -> tuple[dict[PoolQuarter, Fraction], Counter[in
 
     The latter is what sold nodes bring and what owned nodes cost while they are off.
     """
-    alike: Counter[tuple[tuple[str, str, str], _Alike]] = Counter()
+    inputs, at = placed.inputs, placed.inputs.scenario.horizon.labels.index
+    offers = {offer.name: offer for offer in inputs.offers}
     orders: Counter[tuple[str, int]] = Counter()
     for node in placed.nodes:
         served = placed.served(node)
-        alike[node.pool, (node.origin, node.entry, served, node.off, node.sold)] += node.steps
         orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
+
+    @cache
+    def acquired_cents(entry: str, quarter: int) -> int:
+        ordered = orders[entry, quarter]
+        return present_cents(node_costs(inputs, offers[entry], quarter, ordered))
+
+    @cache
+    def owned(entry: str, gone: int | None, off: tuple[int, ...]) -> tuple[CostStream, ...]:
+        return owned_costs(inputs, inputs.scenario.fleet[entry], gone, off)
+
     charges: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     nobodys: Counter[int] = Counter()
-    for (pool, one), count in alike.items():
-        for quarters, cents, is_on in _spells(placed.inputs, one, orders):
-            for quarter in quarters:
-                if is_on:
-                    charges[pool, quarter] += Fraction(count * cents, len(quarters))
+    for node in placed.nodes:
+        served = placed.served(node)
+        if node.origin == "owned" and (node.off or node.sold):
+            gone = at(node.sold) if node.sold else None
+            for stream in owned(node.entry, gone, tuple(map(at, node.off))):
+                quarter = next((place for place, cents in enumerate(stream.cents) if cents), 0)
+                if quarter in served and stream.name not in OF_A_SALE:
+                    charges[node.pool, quarter] += stream.present_cents
                 else:
-                    nobodys[quarter] += count * cents
+                    nobodys[quarter] += stream.present_cents
+            continue
+        for quarter in served:
+            if node.origin == "rent":
+                cents = Fraction(acquired_cents(node.entry, quarter))
+            elif node.origin == "owned":
+                cents = Fraction(present_cents(owned(node.entry, None, ())), len(served))
+            else:
+                cents = Fraction(acquired_cents(node.entry, served[0]), len(served))
+            charges[node.pool, quarter] += node.steps * cents
     return charges, nobodys
-
-
-_Alike = tuple[str, str, tuple[int, ...], tuple[str, ...], str | None]
-"""The origin, the entry, the quarters in service, the quarters off, and the quarter of sale."""
-
-
-def _spells(
-    inputs: Inputs, one: _Alike, orders: Mapping[tuple[str, int], int]
-) -> Iterator[tuple[tuple[int, ...], int, bool]]:
-    """Yield the quarters paid together, their net present cost, and whether the node is on."""
-    origin, entry, served, off, sold = one
-    if origin != "owned":
-        offer = next(offer for offer in inputs.offers if offer.name == entry)
-        for quarters in [(quarter,) for quarter in served] if origin == "rent" else [served]:
-            ordered = orders[entry, quarters[0]]
-            yield quarters, present_cents(node_costs(inputs, offer, quarters[0], ordered)), True
-    elif not (off or sold):
-        yield served, present_cents(owned_costs(inputs, inputs.scenario.fleet[entry])), True
-    else:
-        at = inputs.scenario.horizon.labels.index
-        gone = at(sold) if sold else None
-        for stream in owned_costs(inputs, inputs.scenario.fleet[entry], gone, list(map(at, off))):
-            quarter = next((place for place, cents in enumerate(stream.cents) if cents), 0)
-            is_on = quarter in served and stream.name not in OF_A_SALE
-            yield (quarter,), stream.present_cents, is_on
 
 
 def pool_uses(
@@ -373,28 +368,28 @@ def pool_uses(
     for node in placed.nodes:
         nodes[node.pool].append(node)
     used = [{use.node: use for use in uses} for uses in placed.placements]
-    labels = placed.inputs.scenario.horizon.labels
-
-    def columns(number: int, mine: Sequence[Node]) -> dict[str, Any]:
+    found = []
+    for number, pool in enumerate(pools):
+        mine = nodes.get((pool.node_type, pool.site, pool.offer))
+        if pool.held or not mine:
+            continue
         rows = []
-        for quarter, label in enumerate(labels):
+        for quarter, label in enumerate(placed.inputs.scenario.horizon.labels):
             serving = [node for node in mine if label in node.in_service]
             uses = [used[quarter][node.id] for node in mine if node.id in used[quarter]]
             spare = shared_spares[quarter][number] if shared_spares else 0
-            rows.append(_figures(pools[number], serving, uses, placed.hours, spare))
-        return {name: tuple(row[name] for row in rows) for name in rows[0]}
-
-    return tuple(
-        PoolUse(
-            node_type=pool.node_type,
-            site=pool.site,
-            gpu_type=pool.gpu_type,
-            offer=pool.offer,
-            **columns(number, mine),
+            rows.append(_figures(pool, serving, uses, placed.hours, spare))
+        columns: dict[str, Any] = {name: tuple(row[name] for row in rows) for name in rows[0]}
+        found.append(
+            PoolUse(
+                node_type=pool.node_type,
+                site=pool.site,
+                gpu_type=pool.gpu_type,
+                offer=pool.offer,
+                **columns,
+            )
         )
-        for number, pool in enumerate(pools)
-        if not pool.held and (mine := nodes.get((pool.node_type, pool.site, pool.offer)))
-    )
+    return tuple(found)
 
 
 def _figures(
@@ -449,39 +444,39 @@ def at_peak(
 
 def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
     """Return the use of every site that the scenario lists, by name."""
-    return tuple(
-        _site_use(inputs, name, site, [one for one in nodes if one.site == name and not one.hours])
-        for name, site in sorted(inputs.scenario.sites.items())
-    )
-
-
-def _site_use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUse:
-    horizon, racks = inputs.scenario.horizon, site.racks
-    serving = [[node for node in nodes if label in node.in_service] for label in horizon.labels]
-    standing = [[node for node in nodes if label in node.standing] for label in horizon.labels]
-    in_racks = [
-        {node.racks[node.standing.index(label)] for node in there if node.racks}
-        for label, there in zip(horizon.labels, standing, strict=True)
-    ]
-    return SiteUse(
-        site=name,
-        cooling=tuple(sorted(site.cooling or ())),
-        labels=tuple(sorted(site.labels)),
-        nodes=tuple(map(len, serving)),
-        taken={
-            limit.need: _taken(inputs, serving if limit.drawn else standing, limit)
-            for limit in SITE_LIMITS
-        },
-        allowed={
-            limit.need: tuple(site.allows(limit, quarter) for quarter in horizon.all_quarters)
-            for limit in site.limits
-        },
-        racks=racks.count if racks else None,
-        racks_used=tuple(map(len, in_racks)),
-        units_per_rack=racks.units if racks else None,
-        power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
-        spare_nodes=site.spare_nodes_in_order,
-    )
+    horizon, found = inputs.scenario.horizon, []
+    for name, site in sorted(inputs.scenario.sites.items()):
+        here, racks = [one for one in nodes if one.site == name and not one.hours], site.racks
+        serving = [[node for node in here if at in node.in_service] for at in horizon.labels]
+        standing = [[node for node in here if at in node.standing] for at in horizon.labels]
+        in_racks = [
+            {node.racks[node.standing.index(label)] for node in there if node.racks}
+            for label, there in zip(horizon.labels, standing, strict=True)
+        ]
+        found.append(
+            SiteUse(
+                site=name,
+                cooling=tuple(sorted(site.cooling or ())),
+                labels=tuple(sorted(site.labels)),
+                nodes=tuple(map(len, serving)),
+                taken={
+                    limit.need: _taken(inputs, serving if limit.drawn else standing, limit)
+                    for limit in SITE_LIMITS
+                },
+                allowed={
+                    limit.need: tuple(
+                        site.allows(limit, quarter) for quarter in horizon.all_quarters
+                    )
+                    for limit in site.limits
+                },
+                racks=racks.count if racks else None,
+                racks_used=tuple(map(len, in_racks)),
+                units_per_rack=racks.units if racks else None,
+                power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
+                spare_nodes=site.spare_nodes_in_order,
+            )
+        )
+    return tuple(found)
 
 
 def _taken(

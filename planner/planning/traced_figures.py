@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -96,7 +97,7 @@ class FigureReader:
     def __init__(self, document: Frozen) -> None:
         self._document = document
         self._flat: dict[str, list[Any]] = {}
-        self._groups: dict[tuple[str, str], dict[str, frozenset[int]]] = {}
+        self._groups: dict[tuple[str, str], dict[str, set[int]]] = {}
 
     def at(self, place: str) -> TracedFigure:
         """Return the one number at a place."""
@@ -111,74 +112,45 @@ class FigureReader:
         """Return how many entries a place has."""
         return TracedFigure(Fraction(len(self._found(place))), f"count({place})")
 
-    def max(self, place: str) -> TracedFigure:
-        """Return the largest number at a place."""
-        return TracedFigure(max(self._numbers(place)), f"max({place})")
-
     def _numbers(self, place: str) -> list[Fraction]:
         return [Fraction(repr(value)) for value in self._found(place)]
 
     def _found(self, place: str) -> list[Any]:
         found: list[Any] = [self._document]
         walked = ""
-        for key, bracket in _steps(place):
+        steps = list(_STEP.finditer(place))
+        if "".join(step[0] for step in steps) != place:
+            raise ValueError(place)
+        for key, bracket in ((step[1] or "", step[2] or "") for step in steps):
             if key:
                 found = [getattr(value, key) for value in found]
             elif bracket == "*":
                 found = [item for value in found for item in value]
             elif "=" in bracket:
-                found = self._chosen(walked, found, _conditions(bracket))
+                found = self._chosen(walked, found, _CONDITION.findall(bracket))
             else:
-                found = [value[_key(bracket, value)] for value in found]
+                # A mapping's key may be of digits alone.
+                index = int(bracket) if bracket.isdecimal() else bracket
+                found = [value[bracket if isinstance(value, Mapping) else index] for value in found]
             walked += f".{key}" if key else f"[{bracket}]"
         return found
 
     def _chosen(
-        self, walked: str, lists: list[Any], conditions: tuple[tuple[str, str], ...]
+        self, walked: str, lists: list[Any], conditions: Iterable[tuple[str, str]]
     ) -> list[Any]:
-        """Return the list entries that meet every condition, in order."""
-        items = self._flat.setdefault(walked, [item for found in lists for item in found])
-        fitting = (self._grouped(walked, key).get(value, _NONE) for key, value in conditions)
-        return [items[position] for position in sorted(frozenset.intersection(*fitting))]
+        """Return the list entries that meet every condition, in order.
 
-    def _grouped(self, walked: str, key: str) -> dict[str, frozenset[int]]:
-        """Return the indices of entries by a key's value, or by each value of a list there.
-
-        The result is remembered.
+        The entries by a key's value, or by each value of a list there, are remembered.
         """
-        if (walked, key) not in self._groups:
-            groups: dict[str, set[int]] = {}
-            for position, item in enumerate(self._flat[walked]):
-                held = getattr(item, key)
-                for value in held if isinstance(held, tuple) else (held,):
-                    groups.setdefault(str(value), set()).add(position)
-            self._groups[walked, key] = {
-                value: frozenset(positions) for value, positions in groups.items()
-            }
-        return self._groups[walked, key]
-
-
-_NONE: frozenset[int] = frozenset()
-
-
-def _steps(place: str) -> Iterator[tuple[str, str]]:
-    end = 0
-    for step in _STEP.finditer(place):
-        if step.start() != end:
-            break
-        end = step.end()
-        yield step[1] or "", step[2] or ""
-    if end != len(place):
-        raise ValueError(place)
-
-
-def _key(bracket: str, value: Any) -> str | int:  # noqa: ANN401 - whatever stands there
-    """Parse a part of a place: a mapping's key, even one of digits alone, or else an index."""
-    return bracket if isinstance(value, Mapping) or not bracket.isdecimal() else int(bracket)
-
-
-def _conditions(bracket: str) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (key, json.loads(value) if value.startswith('"') else value)
-        for key, value in _CONDITION.findall(bracket)
-    )
+        items = self._flat.setdefault(walked, [item for found in lists for item in found])
+        fitting: list[set[int]] = []
+        for key, stated in conditions:
+            wanted = json.loads(stated) if stated.startswith('"') else stated
+            if (walked, key) not in self._groups:
+                groups = self._groups[walked, key] = defaultdict(set)
+                for position, item in enumerate(items):
+                    held = getattr(item, key)
+                    for value in held if isinstance(held, tuple) else (held,):
+                        groups[str(value)].add(position)
+            fitting.append(self._groups[walked, key].get(wanted, set()))
+        return [items[position] for position in sorted(set.intersection(*fitting))]

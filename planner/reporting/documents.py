@@ -285,9 +285,10 @@ def _nodes_by_site(traced: TracedPlan) -> Table:
 def _paid(traced: TracedPlan) -> Table:
     """Show money by quarter, or by year if there are many, down to the net present cost."""
     costs, accounts = traced.plan.costs, traced.accounts
+    when: list[tuple[str, tuple[int, ...]]]
     when = [(label, (place,)) for place, label in enumerate(traced.plan.quarters)]
     if len(when) > _MOST_QUARTERS:
-        when = [(year.label, year.quarters) for year in accounts.years]  # type: ignore[misc]
+        when = list(accounts.years)
     every = range(len(costs))
     groups = {
         "Capital": [at for at in every if costs[at].name in CAPEX],

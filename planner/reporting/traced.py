@@ -224,7 +224,7 @@ class TracedPlan(TracedFile):
         """The quarters with columns in tables: all, or the first and the last of each year."""
         if len(self.quarters) <= _QUARTERS_SHOWN:
             return tuple(self.quarters)
-        return tuple(sorted({0, *(year.quarters[-1] for year in self.accounts.years)}))
+        return tuple(sorted({0, *(quarters[-1] for _, quarters in self.accounts.years)}))
 
     def by_quarter(
         self, of: Callable[[Any, int], TracedFigure]

@@ -81,8 +81,8 @@ def test_power_is_open_where_the_catalog_does_not_say(plan):
     silent = changed(plan, node_types=(unknown, *others))
     read = FigureReader(silent)
     capacity = Capacity(silent, read)
-    assert capacity.after("cloud", 0, "power_w") is None
+    assert capacity.taken("cloud", 0, "power_w") is None
     assert capacity.without_nameplate("cloud") == ("r760xa-l40s",)
-    assert capacity.after("cloud", 0, "rack_units") == read.at("pools[0].nodes[0]") * read.at(
+    assert capacity.taken("cloud", 0, "rack_units") == read.at("pools[0].nodes[0]") * read.at(
         "node_types[node_type=r760xa-l40s].takes[rack_units]"
     )

@@ -380,8 +380,8 @@ def _site_cells(
 
     for limit in limits_of(plan):
         unit, style = limit.stated_in, limit_style(limit)
-        yield f"{unit} before", shown(capacity.before(site, quarter, limit.need), style)
-        yield f"{unit} after", shown(capacity.after(site, quarter, limit.need), style)
+        yield f"{unit} before", shown(capacity.taken(site, quarter, limit.need, owned=True), style)
+        yield f"{unit} after", shown(capacity.taken(site, quarter, limit.need), style)
         yield f"{unit} allowed", _allowed(traced, stated, quarter, limit)
     pools = [at for at, pool in enumerate(plan.pools) if pool.site == site]
     nodes = total(traced.read.at(f"pools[{at}].nodes[{quarter}]") for at in pools)
@@ -389,10 +389,10 @@ def _site_cells(
     racked = stated is not None and plan.sites[stated].racks is not None
     for title, place in (("Racks used", f"racks_used[{quarter}]"), ("Racks", "racks")):
         yield title, traced.at(f"{stem}.{place}", "count") if racked else "–"
-    most = capacity.after(site, quarter, POWER.need)
-    yield "kW mean", shown(capacity.after(site, quarter, "mean_power_w"), "kw")
+    most = capacity.taken(site, quarter, POWER.need)
+    yield "kW mean", shown(capacity.taken(site, quarter, "mean_power_w"), "kw")
     yield "Heat, kBTU/h", shown(most and most * _KBTU_PER_WH, "tenths")
-    yield "Ports", shown(capacity.after(site, quarter, PORTS.need), "count")
+    yield "Ports", shown(capacity.taken(site, quarter, PORTS.need), "count")
 
 
 def _allowed(traced: TracedPlan, site: int | None, quarter: int, limit: SiteLimit) -> Cell:

@@ -186,8 +186,7 @@ def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
 
     def in_all(title: str) -> Cell:
         if chosen := rows[title][1]:
-            paid = accounts.paid(chosen) + accounts.unpaid(chosen)
-            return traced.figure(paid, style)
+            return traced.figure(accounts.counted(chosen), style)
         return traced.figure(accounts.net_present, style)
 
     yield table(

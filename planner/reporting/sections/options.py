@@ -280,7 +280,7 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
         return traced.figure(jobs, "count") if jobs.value else "none"
 
     taken = [
-        [capacity.after(site, quarter, "power_w") for site in capacity.sites]
+        [capacity.taken(site, quarter, "power_w") for site in capacity.sites]
         for quarter in traced.quarters
     ]
     sums = [total(filter(None, sites)) for sites in taken if None not in sites]
