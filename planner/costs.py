@@ -1,11 +1,11 @@
-"""What nodes cost over the horizon, in whole cents; and what is spent.
+"""Costs of nodes over the horizon, in whole cents, and spending against budgets.
 
-Purchase is paid when the node enters service, all else at the start of each quarter in service, and
-the residual value returns at the end of the horizon. What a reservation costs after the horizon is
-left out, as is what the node does then, unless the scenario charges it. A quarter's discount factor
-is (1 + yearly rate)^(-1/4).
-Each quarter's amount, and the present value of each component, is rounded once, half to even:
-roots are known to some forty digits, so that 10^-20 of a cent off half a cent is taken for half.
+A purchase is paid when the node enters service, everything else at the start of each quarter in
+service, and the residual value returns at the end of the horizon. What a reservation costs after
+the horizon is left out, as is what the node does then, unless the scenario charges it. A
+quarter's discount factor is (1 + yearly rate)^(-1/4). Each quarter's amount, and the present
+value of each component, is rounded once, half to even: roots are known to some forty digits, so
+an amount within 10^-20 of half a cent counts as half a cent.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from planner.sizing.candidate import Candidate, SizedJob
 CAPEX = frozenset({"purchase", "network"})
 """Components that are capital expenditure."""
 OF_A_SALE = ("sale", "residual value given up")
-"""What an owned node brings that is sold, and what it would be worth at the end of the horizon."""
+"""What a sold owned node brings, and what it would be worth at the end of the horizon."""
 NOT_PAID = frozenset(
     {*OF_A_SALE, "residual value", "commitments", "moves"},
 )
-"""Components that weigh a worth, a trouble or what is paid after the horizon, and are no payment
-within it, or that are received: a sale widens no budget. Others are operating cost."""
+"""Components that are no payment within the horizon: they weigh a worth or a trouble, are paid
+later, or are received (a sale widens no budget). Others are operating cost."""
 PRICED = ("purchase", "residual value", "support", "rent", "reservation", "commitments")
 """Components that move with the price of the offer."""
 
 _PRECISION = 50
 _KNOWN_CENTS = Decimal("1e-20")
-"""Far above what a root is off by, and far below what anybody pays."""
+"""Far above the error of a root, and far below what anybody pays."""
 _MONTHS_PER_QUARTER = 3
 
 
@@ -49,7 +49,7 @@ class CostStream:
     """One component of one node's cost."""
 
     name: str
-    """As the cost lines of a plan are named."""
+    """The name that the cost lines of a plan use."""
     cents: tuple[int, ...]
     """By quarter, not discounted; the residual value and what is committed after the horizon stand
     in the last quarter."""
@@ -59,9 +59,9 @@ class CostStream:
 def node_costs(
     inputs: Inputs, offer: SettledOffer, quarter: int, nodes: int = 1
 ) -> tuple[CostStream, ...]:
-    """Costs of one node that enters service in a quarter, from 0, in an order of so many nodes.
+    """Return the costs of a node that enters service in a quarter, from 0, given the order's size.
 
-    Rent: of that quarter alone. By the hour or by the week: of what is paid as one.
+    For a rent, the cost of that quarter alone; by the hour or week, of what is paid as one.
     """
     settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
     price = offer.level(nodes).unit_price_usd
@@ -98,12 +98,13 @@ def node_costs(
 def owned_costs(
     inputs: Inputs, entry: FleetEntry, sold: int | None = None, off: Collection[int] = ()
 ) -> tuple[CostStream, ...]:
-    """Costs of one owned node: energy, and support, licence and colocation if any.
+    """Return the costs of an owned node: energy, and support, licence and colocation if any.
 
-    `sold` in a quarter, from 0, it brings its price, costs nothing from then on, and is not there
-    at the end of the horizon: what it would have been worth then is given up, as bought nodes have
-    a residual value; else any would be sold to be replaced by one that has. Where nodes may be sold
-    or switched off, each quarter is rounded by itself: a quarter less saves what a quarter costs.
+    If it is `sold` in a quarter, from 0, it brings its price, costs nothing from then on, and is
+    not there at the end of the horizon. What it would have been worth then is given up, since
+    bought nodes have a residual value; otherwise any node would be sold to be replaced by one
+    that has. If nodes may be sold or switched off, each quarter is rounded by itself: a quarter
+    less saves what a quarter costs.
     """
     horizon = inputs.scenario.horizon
     end = horizon.quarters
@@ -128,7 +129,10 @@ def owned_costs(
 
 
 def sale_usd(inputs: Inputs, entry: FleetEntry, quarter: int) -> Decimal | None:
-    """What one owned node brings that is sold in a quarter, from 0; None where nobody buys it."""
+    """Return what an owned node brings that is sold in a quarter, from 0.
+
+    None if nobody buys it.
+    """
     when, sale = inputs.scenario.horizon.first_quarter + quarter, entry.sale
     if sale is None:
         return None
@@ -140,7 +144,7 @@ def sale_usd(inputs: Inputs, entry: FleetEntry, quarter: int) -> Decimal | None:
 
 
 def sale_quarters(inputs: Inputs, entry: FleetEntry) -> tuple[int, ...]:
-    """Quarters, from 0, at whose start nodes of an entry may be sold."""
+    """Return the quarters, from 0, at whose start nodes of an entry may be sold."""
     return tuple(
         step
         for step, quarter in enumerate(inputs.scenario.horizon.all_quarters)
@@ -151,7 +155,7 @@ def sale_quarters(inputs: Inputs, entry: FleetEntry) -> tuple[int, ...]:
 
 
 def token_costs(inputs: Inputs, job: str, api: str) -> tuple[CostStream, ...]:
-    """By quarter: what an API takes for the mean traffic of one unit of a job in it."""
+    """Return, by quarter, what an API takes for the mean traffic of one unit of a job."""
     serve, horizon = inputs.scenario.jobs[job].serve, inputs.scenario.horizon
     if serve is None or serve.load is None:
         raise ValueError(f"{job} has no load, so that nobody knows its tokens")
@@ -167,7 +171,7 @@ def token_costs(inputs: Inputs, job: str, api: str) -> tuple[CostStream, ...]:
 
 
 def api_costs(inputs: Inputs, jobs: Iterable[SizedJob]) -> Iterator[tuple[int, CostStream]]:
-    """Numbers of units on APIs, and what each of them costs, quarter by quarter."""
+    """Yield numbers of units on APIs, and what each of them costs, quarter by quarter."""
     for job in jobs:
         for api, units in job.on_apis:
             costs = token_costs(inputs, job.scenario_name, api)
@@ -182,7 +186,7 @@ class Entering(NamedTuple):
     """From 0."""
     nodes: int
     ordered: int
-    """Nodes of the whole order, at all sites, by which the price goes."""
+    """Nodes of the whole order, at all sites, which decide the price."""
     site: str = ""
 
 
@@ -194,13 +198,13 @@ class Released(NamedTuple):
     """From 0."""
     nodes: int
     sold: bool
-    """Else switched off."""
+    """Whether they are sold rather than switched off."""
     name: str = ""
-    """Of the entry."""
+    """The name of the fleet entry."""
 
 
 def released_costs(inputs: Inputs, gone: Released) -> tuple[CostStream, ...]:
-    """What one of them costs beyond being kept: what it costs so, less what it costs if kept."""
+    """Return what a released node costs beyond being kept, which is mostly negative."""
     sold, off = (gone.quarter, ()) if gone.sold else (None, (gone.quarter,))
     saved = (
         CostStream(one.name, tuple(-cents for cents in one.cents), -one.present_cents)
@@ -212,9 +216,9 @@ def released_costs(inputs: Inputs, gone: Released) -> tuple[CostStream, ...]:
 def portfolio_costs(
     inputs: Inputs, acquired: Iterable[Entering], released: Iterable[Released] = ()
 ) -> Iterator[tuple[int, CostStream]]:
-    """Numbers of nodes, and what each of them costs: those that are owned and those acquired.
+    """Yield numbers of nodes, and what each of them costs: owned ones and acquired ones.
 
-    Of those that are owned and released, what they cost beyond being kept: less than nothing.
+    For released owned nodes, what they cost beyond being kept: less than nothing.
     """
     for entry in inputs.scenario.fleet.values():
         yield from ((entry.count, stream) for stream in owned_costs(inputs, entry))
@@ -226,12 +230,12 @@ def portfolio_costs(
 
 
 def present_cents(streams: Iterable[CostStream]) -> int:
-    """Net present cost of components together."""
+    """Return the net present cost of components together."""
     return sum(stream.present_cents for stream in streams)
 
 
 def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[CostStream]) -> int:
-    """What of these counts against a budget."""
+    """Return what of these components counts against a budget."""
     labels = inputs.scenario.horizon.labels
     quarters = range(len(labels)) if cap.quarter is None else (labels.index(cap.quarter),)
     return sum(
@@ -244,10 +248,10 @@ def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[CostStream])
 
 
 def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
-    """Quarters, from 0, in which nodes of an offer may enter service.
+    """Return the quarters, from 0, in which nodes of an offer may enter service.
 
-    Ordered the lead time before, not before the day of the plan, and on a working day that is not
-    after the end of sale.
+    They are ordered the lead time before, not before the day of the plan, and on a working day
+    that is not after the end of sale.
     """
     horizon = inputs.scenario.horizon
     found = []
@@ -263,7 +267,7 @@ def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
 def _running(
     inputs: Inputs, node_type: str, served: range, *, on: bool = True
 ) -> Iterator[CostStream]:
-    """Energy, while it is on, and colocation of a node on the buyer's own floor."""
+    """Yield energy, while a node is on, and colocation of a node on the buyer's own floor."""
     settings, node = inputs.settings, inputs.catalog.nodes[node_type]
     if on:
         if node.mean_power_kw is None:
@@ -288,7 +292,7 @@ def _licence(
     included: str | None,
     share: Decimal = Decimal(1),
 ) -> Iterator[CostStream]:
-    """The licence of a node for a share of each quarter."""
+    """Yield the licence of a node for a share of each quarter."""
     node = inputs.catalog.nodes[node_type]
     usd = inputs.scenario.finance.licence_usd(node.gpu_type)
     if usd and included is None:
@@ -300,7 +304,7 @@ def _each_quarter(name: str, usd: Decimal, served: range, inputs: Inputs) -> Ite
 
 
 def _worth(inputs: Inputs, price: Decimal, quarters: int) -> Decimal:
-    """What is left of a price after so many quarters in service."""
+    """Return what is left of a price after so many quarters in service."""
     cap = inputs.scenario.finance.residual_at_most
     with localcontext(prec=_PRECISION):
         life = 4 * inputs.settings.useful_life_years.value
@@ -309,7 +313,7 @@ def _worth(inputs: Inputs, price: Decimal, quarters: int) -> Decimal:
 
 
 def _stream(inputs: Inputs, name: str, paid: Iterable[tuple[int, int, Decimal]]) -> CostStream:
-    """A component from what is paid: the quarter that it stands in, that of the payment, USD."""
+    """Build a component from payments: the quarter it is booked in, that of the payment, USD."""
     rate = inputs.settings.discount_rate_per_year.value
     cents = [0] * inputs.scenario.horizon.quarters
     with localcontext(prec=_PRECISION):
@@ -322,13 +326,13 @@ def _stream(inputs: Inputs, name: str, paid: Iterable[tuple[int, int, Decimal]])
 
 @lru_cache(maxsize=1000)
 def _factor(rate_per_year: Decimal, quarters: int) -> Decimal:
-    """What a dollar is worth now that is paid so many quarters from now."""
+    """Return the present value of a dollar that is paid so many quarters from now."""
     with localcontext(prec=_PRECISION):
         return (1 + rate_per_year) ** (Decimal(-quarters) / 4)
 
 
 def rented_usd_per_hour(candidate: Candidate, catalog: Catalog) -> Decimal | None:
-    """What all replicas cost for an hour at the least rent in the price book; None without one.
+    """Return the hourly cost of all replicas at the lowest listed rent; None without one.
 
     A partition costs its share of the GPU's memory slices, and so does a share of its memory.
     """
@@ -349,7 +353,7 @@ def rented_usd_per_hour(candidate: Candidate, catalog: Catalog) -> Decimal | Non
 
 
 def in_cents(usd: Decimal) -> int:
-    """Whole cents, half to even."""
+    """Round to whole cents, half to even."""
     with localcontext(prec=_PRECISION):
         known = (usd * 100).quantize(_KNOWN_CENTS, rounding=ROUND_HALF_EVEN)
         return int(known.quantize(Decimal(1), rounding=ROUND_HALF_EVEN))
