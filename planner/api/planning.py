@@ -18,8 +18,8 @@ from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.packing.incumbent import Incumbent
 from planner.packing.lp_file import written_program
 from planner.packing.translation import Translation
-from planner.planning.explain import Explanation, explain_job
 from planner.planning.files import plan_text
+from planner.planning.jobs import Explanation, explain_job
 from planner.planning.make import make_plan
 from planner.planning.store import (
     Saved,

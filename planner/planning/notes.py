@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from planner.costs import in_cents, node_costs, present_cents, sale_usd
 from planner.inputs.base import SourcedFigure
+from planner.inputs.checks.consistency import cooled_by
 from planner.inputs.checks.faults import entries
-from planner.inputs.checks.sites import cooled_by
 from planner.inputs.reading.document import Path, dotted
 from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
 from planner.inputs.scenario.scenario import node_places, place_of, pool_places

@@ -10,7 +10,7 @@ from itertools import product
 from operator import le
 from typing import Any, Final
 
-from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.catalog.catalog import Catalog, Neighbours
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.expression import exact
 from planner.inputs.rules.rule import Rule
@@ -18,11 +18,19 @@ from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import Settings
 from planner.sizing.calibration import Calibration
-from planner.sizing.candidate import Candidate, Memory, Rejection, Sizing, way_of
+from planner.sizing.candidate import (
+    Candidate,
+    Evidence,
+    EvidenceOf,
+    Memory,
+    Rejection,
+    Rests,
+    Sizing,
+    way_of,
+)
 from planner.sizing.count import Counter, Placement, Tries, memory_at
 from planner.sizing.endpoint import Endpoint
 from planner.sizing.engine import ASSUMED, Known, Reasoning
-from planner.sizing.evidence import evidence_of
 from planner.sizing.subject import (
     gpu_facts,
     job_facts,
@@ -462,3 +470,91 @@ def _specification(job: Job) -> tuple[object, ...]:
         of_load = () if load is None else (getattr(load, name) for name in _OF_LOAD)
         return ("serve", *stated, *of_load, *apart, *sorted(left_open(job)))
     return ("fixed", *(figure for _, figure in job.fixed or ()))
+
+
+_TOKENS: Final = "tokens_on_gpu"
+"""What a tuning figure grows with, beside the model; for a replica, its requests at once."""
+
+
+_STARTED: Final = "vllm"
+"""The engine whose start-ups were measured."""
+
+
+def evidence_of(
+    candidate: Candidate, at: Reasoning, neighbours: Sequence[Neighbours]
+) -> tuple[Evidence, ...]:
+    """Say what the memory of a candidate rests on, and then its hours or its rate."""
+    kind = at.value("kind")
+    if kind == "fixed" or (candidate.decided_by == "stated" and candidate.memory is None):
+        return (Evidence(figure="memory", rests="stated"),)
+    method = "serve" if kind == "serve" else at.value("method")
+    if at.value("encoder"):
+        neighbours = ()
+    size = at.number("parameters_b")
+    vendor, family = at.value("gpu_vendor"), at.value("gpu_family")
+    alike = [
+        one
+        for one in neighbours
+        if one.method == method
+        and one.mixture == (at.number("experts") is not None)
+        and one.several_gpus == (candidate.gpus > 1)
+    ]
+
+    load = candidate.serving.concurrency if candidate.serving else at.number(_TOKENS)
+
+    figures: list[EvidenceOf] = [] if candidate.memory is None else ["memory"]
+    figures += () if candidate.hours is None else ("hours",)
+    figures += () if candidate.serving is None else ("rate",)
+    told = [] if figures[:1] == ["memory"] else [Evidence(figure="memory", rests="published")]
+    for figure in figures:
+        of_figure = [one for one in alike if one.figure == figure]
+        here = [
+            one
+            for one in of_figure
+            if one.gpu_vendor == vendor and one.gpu_family in (None, family)
+        ]
+        by = None if load is None or (method == "serve" and figure == "memory") else float(load)
+        found = _from(figure, here, of_figure, float(size or 0), by)
+        unlike = at.value("objective") in ("dpo", "grpo", "ppo")
+        if figure == "rate":
+            unlike = any(at.number(name) for name in ("draft_tokens", "decode_engines"))
+        elif kind == "serve":
+            unlike = at.value("engine") != _STARTED
+        if found.runs and unlike:
+            found = found.model_copy(update={"rests": "extrapolated"})
+        told.append(found)
+    return tuple(told)
+
+
+def _from(
+    figure: EvidenceOf,
+    here: Sequence[Neighbours],
+    elsewhere: Sequence[Neighbours],
+    size: float,
+    load: float | None,
+) -> Evidence:
+    """Return groups of this figure and method: on such GPUs, and on any."""
+
+    def says(rests: Rests, groups: Iterable[Neighbours]) -> Evidence:
+        weighed = [(one.runs, float(one.error)) for one in groups]
+        runs = sum(count for count, _ in weighed)
+        error = sum(count * each for count, each in weighed) / runs
+        return Evidence(figure=figure, rests=rests, runs=runs, error=error)
+
+    def within(groups: Sequence[Neighbours]) -> bool:
+        least = min(float(one.least) for one in groups)
+        return load is None or least <= load <= max(float(one.most) for one in groups)
+
+    if not (here or elsewhere) or size <= 0:
+        return Evidence(figure=figure, rests="estimated")
+    same = [one for one in here if float(one.parameters_b) == size]
+    if same and within(same):
+        return says("measured", same)
+    sizes = sorted({float(one.parameters_b) for one in here or elsewhere})
+    nearest = {
+        max((one for one in sizes if one <= size), default=sizes[0]),
+        min((one for one in sizes if one >= size), default=sizes[-1]),
+    }
+    around = [one for one in here or elsewhere if float(one.parameters_b) in nearest]
+    inside = bool(here) and sizes[0] <= size <= sizes[-1] and within(here)
+    return says("interpolated" if inside else "extrapolated", around)

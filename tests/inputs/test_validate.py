@@ -8,7 +8,7 @@ from planner.errors import InputError
 from planner.inputs.checks.faults import fault_of_name
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.diagnostics import validate
-from planner.inputs.reading.elsewhere import CALLED
+from planner.inputs.reading.hints import CALLED
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job

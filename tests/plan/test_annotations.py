@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from planner.packing.solution import PriceTag
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from tests.stated import changed
 
 H100 = "h100-80gb-sxm"

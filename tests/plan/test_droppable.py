@@ -6,7 +6,7 @@ import pytest
 
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.settled import Inputs
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan, PriorityUse, ShortJob
 from planner.planning.store import Saved, carried_over, dumps

@@ -7,7 +7,7 @@ import pytest
 
 import planner
 from planner.inputs.scenario.quarter import Quarter
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify

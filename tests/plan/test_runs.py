@@ -11,7 +11,7 @@ from collections import defaultdict
 import pytest
 
 import planner
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
 from tests.plan.edits import pieces, refused
 from tests.stated import asked, changed

@@ -11,7 +11,7 @@ import pytest
 from planner.inputs.scenario.quarter import WEEK_HOURS
 from planner.packing.work import spent
 from planner.planning import make
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import PartitionSaving
 from planner.planning.store import dumps, loads

@@ -8,7 +8,7 @@ from planner.errors import InfeasibleError
 from planner.inputs.settled import Inputs
 from planner.packing import crosscheck
 from planner.packing.solver import solve_with_cbc
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan, PriorityUse, Shortage, ShortJob
 from planner.reporting.markdown import render

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from planner.planning.plan import Plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.sizing import explanation_document

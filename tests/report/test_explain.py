@@ -1,6 +1,6 @@
 import re
 
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from planner.reporting.sections.sizing import explanation_document
 from planner.reporting.terminal import TerminalOptions, render
 from tests.stated import changed

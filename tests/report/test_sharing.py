@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from planner.planning.plan import GpuPart, NodeUse, Occupant, PartitionSaving
 from planner.reporting.document import Gantt, Heading, Paragraph, Table, in_words
 from planner.reporting.format import visible

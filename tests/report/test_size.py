@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.planning.explain import explain_job
+from planner.planning.jobs import explain_job
 from planner.reporting.sections.jobs import jobs_section
 from planner.reporting.sections.sizing import explanation_document
 from planner.reporting.terminal import TerminalOptions, render

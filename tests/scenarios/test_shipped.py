@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.inputs.checks.sites import cooled_by
+from planner.inputs.checks.consistency import cooled_by
 from planner.inputs.load import load_catalog
 from planner.inputs.scenario.site import SITE_LIMITS
 from planner.planning.make import make_plan

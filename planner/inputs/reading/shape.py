@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from planner.inputs.base import share
 from planner.inputs.reading.document import Path, dotted
-from planner.inputs.reading.elsewhere import NO_COUNTERPART, is_idle, keys_for
+from planner.inputs.reading.hints import NO_COUNTERPART, is_idle, keys_for
 from planner.inputs.text import did_you_mean, key_meant, nearest, one_of
 
 

@@ -12,8 +12,7 @@ from pydantic_core import ErrorDetails
 
 from planner.errors import Finding
 from planner.inputs.reading.document import Path, Refused, YamlDocument, dotted
-from planner.inputs.reading.elsewhere import is_nothing, values_for
-from planner.inputs.reading.figures import EXPONENT, figure_hint
+from planner.inputs.reading.hints import EXPONENT, figure_hint, is_nothing, values_for
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.text import count_of, described, nearest, one_of, pieces
 

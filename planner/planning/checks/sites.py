@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import NamedTuple
 
-from planner.inputs.checks.sites import cooled_by
+from planner.inputs.checks.consistency import cooled_by
 from planner.inputs.scenario.site import Racks, Site, SpareGroup
 from planner.inputs.text import count_of
 from planner.planning.checks.case import (

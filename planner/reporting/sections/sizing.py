@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from planner.inputs.catalog.catalog import PriceBookHeader
-from planner.planning.explain import Explanation, ModeVerdict, PlacedUnits
+from planner.planning.jobs import Explanation, ModeVerdict, PlacedUnits
 from planner.planning.plan import GpuPart, Plan, ShortJob
 from planner.reporting.document import (
     Block,
