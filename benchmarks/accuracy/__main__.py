@@ -38,9 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         world = World()
         made = board(world)
         verdicts = judge(made.figures, read_bars())
-        scoreboard = "\n".join(made.tables)
-        print(scoreboard, _bars(verdicts), sep="\n")
+        print(*made.tables, _bars("Bars: shares and GiB", verdicts), sep="\n")
         if options.publish:
+            missed = _bars(
+                "Targets that are missed: shares", [one for one in verdicts if not one.met]
+            )
+            scoreboard = "\n".join((*made.tables, missed))
             written = publish(options.publish, scoreboard, picture(dots(world)))
             print("written:", *written, file=sys.stderr)
         if options.neighbours:
@@ -73,7 +76,7 @@ def dots(world: World) -> list[Dot]:
     ]
 
 
-def _bars(verdicts: Sequence[Verdict]) -> str:
+def _bars(title: str, verdicts: Sequence[Verdict]) -> str:
     rows = []
     for verdict in verdicts:
         bar = verdict.bar
@@ -89,7 +92,7 @@ def _bars(verdicts: Sequence[Verdict]) -> str:
             )
         )
     header = ("", "reached", "target", "must hold", "")
-    return table("Bars: shares and GiB", header, rows)
+    return table(title, header, rows)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ class Origins(Frozen):
     """The file of origins."""
 
     origins: dict[str, Origin]
+    left_out: dict[str, str]
+    """Which of their runs are not compared, and why."""
 
 
 def read_origins() -> dict[str, Origin]:
