@@ -18,10 +18,10 @@ def test_the_page_on_the_model_names_every_variable_and_row():
     stated = set()
     for pattern in STATING:
         for path in (root / "planner" / "packing").glob(pattern):
-            for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                function = call.func if isinstance(call, ast.Call) else None
-                if isinstance(function, ast.Attribute) and function.attr in NAMED:
-                    stated |= _beginning(call.args[0])
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                match node:
+                    case ast.Call(func=ast.Attribute(attr=called), args=[name, *_]):
+                        stated |= _beginning(name) if called in NAMED else set()
     assert len(stated) > 40
     assert stated - SUBPROBLEMS <= told, sorted(stated - SUBPROBLEMS - told)
 
