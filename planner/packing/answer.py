@@ -262,7 +262,7 @@ def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, fl
     duals = solve_linear(program)
     assert duals is not None, "a program with a whole solution has a fractional one"
     of_traffic: Counter[int] = Counter()
-    traffic_rows = master.traffic_rows | master.traffic_cuts
+    traffic_rows = master.traffic_rows | master.cover_rows
     for at, numbers in traffic_rows.items():
         units = sum(demands[number].count for number in numbers)
         shared = duals.rows[at] * master.program.rows[at].right / units

@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints import add_rows
 from planner.packing.constraints.base import LIMITED_OFFERS
 from planner.packing.constraints.spares import stand_ins
-from planner.packing.cutting import Cut, CuttingStock
 from planner.packing.dual_feasible import times_of, weights_by_order
 from planner.packing.hourly_nodes import add_hire
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter, Terms, Usage
@@ -44,7 +43,7 @@ from planner.packing.problem import (
     Problem,
     Shape,
 )
-from planner.packing.shared_gpus import OPENED, fillings, gpu_of
+from planner.packing.shared_gpus import OPENED, fillings
 from planner.packing.solver import Program, ProgramRow, Sense
 
 
@@ -356,87 +355,17 @@ def _partitioned(
 def _shared(master: MasterProgram, key: PoolInQuarter) -> int:
     """Return the variable of the GPUs shared by memory: rows `shared` and `dual-shared`."""
     master.shared[key] = master.program.variable(f"shared[{key[0]},{key[1]}]", integer=True)
-    usages = _shares(master, key)
+    parts = ((usage, usage.shape.part) for usage in master.usages[key])
+    usages = [usage for usage, part in parts if part != WHOLE and not part.profile]
     sizes = [(0, usage.shape.part.memory_mb, 1) for usage in usages]
     offered = master.problem.pools[key[0]].shared_mb
     for order, weights in weights_by_order(sizes, offered, 1):
+        load: Terms = defaultdict(float, {master.shared[key]: -1.0})
+        for usage, weight in zip(usages, weights, strict=True):
+            usage.weigh(load, weight)
         name = f"dual-shared-{order}" if order else "shared"
-        _row(master, name, key, zip(usages, weights, strict=True), tightens=order > 0)
+        master.program.row(f"{name}[{key[0]},{key[1]}]", load, "<=", 0.0, tightens=order > 0)
     return master.shared[key]
-
-
-def cut_shared(
-    master: MasterProgram, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
-) -> int:
-    """State cuts where a solution shares too few GPUs by memory; return how many."""
-    cuts: dict[tuple[int, Cut], None] = {}
-    for key, shared in master.shared.items():
-        stock = stocks[key[0]]
-        cut = stock.separate(_load(master, stock, key, values), values[shared])
-        if cut:
-            cuts[key[0], cut] = None
-    for pool, cut in cuts:
-        _add_cut(master, master.problem.pools[pool], cut)
-    return len(cuts)
-
-
-def _add_cut(master: MasterProgram, pool: Pool, cut: Cut) -> None:
-    """State a cut of the shared GPUs, for every pool in which they are the same."""
-    weight = dict(zip(cut.shapes, cut.weights, strict=True))
-    for key in master.shared:
-        other = master.problem.pools[key[0]]
-        if (other.gpu_type, other.shared_mb) == (pool.gpu_type, pool.shared_mb):
-            weighed = ((usage, weight[_share_size(usage)]) for usage in _shares(master, key))
-            _row(master, "cutting-shared", key, weighed, tightens=True)
-
-
-def gpu_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
-    """Return, for each pool, the packings of shares of memory on GPUs, which offer nothing else."""
-    kinds: dict[tuple[str, int], set[Shape]] = defaultdict(set)
-    for key in master.shared:
-        pool = master.problem.pools[key[0]]
-        kinds[pool.gpu_type, pool.shared_mb].update(map(_share_size, _shares(master, key)))
-    made = {
-        (gpu_type, shared_mb): CuttingStock(gpu_of(shared_mb, [*sizes]), sorted(sizes), go_on)
-        for (gpu_type, shared_mb), sizes in kinds.items()
-    }
-    pools = ((number, master.problem.pools[number]) for number, _ in master.shared)
-    return {number: made[pool.gpu_type, pool.shared_mb] for number, pool in pools}
-
-
-def _load(
-    master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
-) -> list[float]:
-    """Return the pieces that share GPUs by memory in a solution, by the shapes of the stock."""
-    position = {shape: index for index, shape in enumerate(stock.shapes)}
-    load = [0.0] * len(position)
-    for usage in _shares(master, key):
-        load[position[_share_size(usage)]] += usage.units(values)
-    return load
-
-
-def _shares(master: MasterProgram, key: PoolInQuarter) -> list[Usage]:
-    parts = ((usage, usage.shape.part) for usage in master.usages[key])
-    return [usage for usage, part in parts if part != WHOLE and not part.profile]
-
-
-def _share_size(usage: Usage) -> Shape:
-    return Shape(1, 0, usage.shape.part.memory_mb)
-
-
-def _row(
-    master: MasterProgram,
-    name: str,
-    key: PoolInQuarter,
-    weighed: Iterable[tuple[Usage, float]],
-    *,
-    tightens: bool,
-) -> None:
-    """Return the row `load <= GPUs that are shared`."""
-    load: Terms = defaultdict(float, {master.shared[key]: -1.0})
-    for usage, weight in weighed:
-        usage.weigh(load, weight)
-    master.program.row(f"{name}[{key[0]},{key[1]}]", load, "<=", 0.0, tightens=tightens)
 
 
 _IDLE = 0.01

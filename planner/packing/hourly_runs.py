@@ -11,7 +11,6 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
 from typing import NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -24,20 +23,17 @@ from planner.packing.list_schedule import (
     UsageProfile,
     Waiting,
     allowed_by,
-    offsets_of,
 )
 from planner.packing.problem import HourlyTerms, Pool, Shape
 
 _Interval = tuple[int, int]
 """The first hour, and the hour by which it has ended."""
 
-_EVERY_ORDER, _SHUFFLED, _LOOKS = 6, 100, 10_000
-"""The most runs of which every order is tried; beyond, the number of random orders, and of looks
-at a run beside another or beside a node before the last order."""
+_SHUFFLED, _LOOKS = 100, 10_000
+"""The number of random orders, and of looks at a run beside another or beside a node before the
+last order."""
 _LOOK_S = 3e-5
 """Seconds that one look takes on a usual machine."""
-_MORE = 2
-"""Steps above the least for which one node is filled GPU by GPU."""
 _SHIFTED = 24
 """The most runs with which one of them starts later for another."""
 
@@ -185,15 +181,10 @@ def _tries(
 ) -> Iterator[tuple[_Filling, Sequence[Waiting]]]:
     """Yield nodes to begin with, and an order of the runs to add.
 
-    First, all runs of a pool are on one node if possible; then each is on the pool on which it
-    is counted; then on any.
+    First each run is on the pool on which it is counted; then on any.
     """
     shifts = sum(map(len, by_pool.values())) <= _SHIFTED
-    stacked = _Filling(pools, caps(), free=False, shifts=shifts)
-    rest = [one for pool, mine in by_pool.items() if not stacked.stack(pool, mine) for one in mine]
     runs = [one for mine in by_pool.values() for one in mine]
-    if len(rest) < len(runs):
-        yield stacked, sorted(rest, key=ORDERS[0])
     elsewhere = any(way.pool in pools for one in runs for way in one.elsewhere)
     for order in _orders(runs):
         for free in (False, True) if elsewhere else (False,):
@@ -201,10 +192,7 @@ def _tries(
 
 
 def _orders(runs: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:
-    """Yield orders to try: all if runs are few, else some, and others drawn at random."""
-    if len(runs) <= _EVERY_ORDER:
-        yield from permutations(sorted(runs, key=ORDERS[0]))
-        return
+    """Yield orders to try: some by size and time, and others drawn at random."""
     for key in ORDERS:
         yield sorted(runs, key=key)
     rng, order = random.Random(0), sorted(runs, key=ORDERS[0])
@@ -280,33 +268,6 @@ class _Filling:
         self._put(way, found)
         return True
 
-    def stack(self, pool: int, runs: Sequence[Waiting]) -> bool:
-        """Put all runs of a pool on one node, each GPU as full as possible.
-
-        Returns False, and puts nothing, if that takes many more steps than the least, or if a
-        window, the host, the offer or a quota forbids their hours.
-        """
-        kind, number = self._pools[pool], len(self._nodes)
-        if any(one.nodes > 1 for one in runs):
-            return False
-        least = _least_steps(kind, runs)
-        for steps in range(least, least + _MORE + 1):
-            hours = min(steps * kind.hire.step_hours, RUN_HOURS)
-            places = list(_stacked(kind.pool.node, runs, hours))
-            if not self._gives(kind, (), [(0, hours)]):
-                return False
-            for one, start, gpu in places if len(places) == len(runs) else ():
-                mine = [cap for cap in self._caps if cap.counts(one)]
-                if allowed_by(mine, one.shape, start) != start:
-                    break
-                self._put(one, _Place(0, 0, start, pool, (number,), gpu))
-            else:
-                if len(places) == len(runs):
-                    return True
-            if len(self._nodes) > number:
-                self._drop_last()
-        return False
-
     def _put(self, one: Waiting, place: _Place) -> None:
         """Give a run its place."""
         kind = self._pools[place.pool]
@@ -316,7 +277,9 @@ class _Filling:
         nodes = [self._nodes[number] for number in place.nodes]
         run = _Run(one, place.start, nodes, place.gpu)
         self._runs.append(run)
-        self._hold(run, 1)
+        for cap in self._caps:
+            if cap.counts(one):
+                cap.use.take(one.shape.gpus, run.start, run.end)
         for node in nodes:
             if node.runs:
                 self._pay(node, -1)
@@ -330,20 +293,6 @@ class _Filling:
             for other in node.runs if place.later else (run,):
                 node.room.take(other.shape, other.start, other.gpu)
             self._pay(node, 1)
-
-    def _drop_last(self) -> None:
-        """Take back the last node with its runs, none of which is on another."""
-        node = self._nodes.pop()
-        self._pay(node, -1)
-        for run in node.runs:
-            self._hold(run, -1)
-            self._runs.remove(run)
-
-    def _hold(self, run: _Run, times: int) -> None:
-        """Count a run against the quotas."""
-        for cap in self._caps:
-            if cap.counts(run.way):
-                cap.use.take(times * run.way.shape.gpus, run.start, run.end)
 
     def _pay(self, node: _Node, times: int) -> None:
         """Count a node among those that its offer gives."""
@@ -505,37 +454,3 @@ def _free(room: Room, shape: Shape, after: int, caps: Sequence[Cap]) -> int | No
         if allowed is None or allowed == place[0]:
             return allowed
         after = allowed
-
-
-def _stacked(
-    node: Shape, runs: Sequence[Waiting], hours: int
-) -> Iterator[tuple[Waiting, int, int]]:
-    """Yield runs on one node that is had for so many hours, each with its first hour and GPU.
-
-    Each GPU is as full as possible; it ends where a window or the host forbids that.
-    """
-    room = _empty(node)
-    for size in sorted({one.shape.gpus for one in runs}, reverse=True):
-        rest = sorted((one for one in runs if one.shape.gpus == size), key=ORDERS[0])
-        for first in sorted(offsets_of(node.gpus, size), key=lambda at: -room.end(at, size)):
-            start = room.end(first, size)
-            for place in reversed(_fullest([one.shape.run.hours for one in rest], hours - start)):
-                one = rest.pop(place)
-                if not room.allows(one.on_node, start):
-                    return
-                room.take(one.on_node, start, first)
-                yield one, start, first
-                start += one.shape.run.hours
-
-
-def _fullest(sizes: Sequence[int], most: int) -> list[int]:
-    """Return the places, in order, that add up to the most that is not beyond `most`."""
-    reached = [1]
-    for size in sizes:
-        reached.append((reached[-1] | reached[-1] << size) & ((1 << most + 1) - 1))
-    total, found = reached[-1].bit_length() - 1, []
-    for place in range(len(sizes) - 1, -1, -1):
-        if not reached[place] >> total & 1:
-            found.append(place)
-            total -= sizes[place]
-    return found[::-1]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from planner.packing.build import cut_shared, gpu_stocks
-from planner.packing.constraints import traffic
 from planner.packing.constraints.growth import free_to_hold
 from planner.packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.master import MasterProgram, PoolInQuarter
@@ -24,7 +22,6 @@ class Layouts:
         """`go_on` is asked during long searches whether to continue."""
         self.master, self._go_on = master, go_on
         self.stocks = cutting_stocks(master, go_on)
-        self._gpu_stocks = gpu_stocks(master, go_on)
         self.cuts = 0
         """The number of cuts stated."""
 
@@ -38,13 +35,7 @@ class Layouts:
             cut = stock.separate(*load_of(self.master, stock, (pool, quarter), values))
             if cut:
                 cuts.append((pool, cut))
-        return self._state(cuts, values) + self.cut_traffic(values)
-
-    def cut_traffic(self, values: tuple[float, ...]) -> int:
-        """State cuts of fractional units that share traffic; return how many."""
-        stated = traffic.cut(self.master, values)
-        self.cuts += stated
-        return stated
+        return self._state(cuts)
 
     def lay_out(
         self, values: tuple[float, ...]
@@ -60,7 +51,7 @@ class Layouts:
                 cuts += [(key[0], packed)] if packed else []
             else:
                 packings[key] = packed
-        self._state(cuts, values if lacking else None)
+        self._state(cuts)
         return packings, lacking
 
     def _laid_out(self, key: PoolInQuarter, values: tuple[float, ...]) -> Packed | Cut | None:
@@ -81,19 +72,13 @@ class Layouts:
         whole = stock.shapes, asked
         return lay_out_bundles(kind, whole, pieces, round(nodes), most, self._go_on)
 
-    def _state(self, cuts: Sequence[tuple[int, Cut]], values: tuple[float, ...] | None) -> int:
-        """State each cut once for its kind of node, and cuts of shared GPUs.
-
-        Returns how many there are.
-        """
+    def _state(self, cuts: Sequence[tuple[int, Cut]]) -> int:
+        """State each cut once for its kind of node; return how many there are."""
         new = dict.fromkeys(cuts)
         for pool, cut in new:
             self.master.add_cut(self.master.problem.pools[pool], cut)
-        stated = len(new)
-        if values is not None:
-            stated += cut_shared(self.master, self._gpu_stocks, values)
-        self.cuts += stated
-        return stated
+        self.cuts += len(new)
+        return len(new)
 
 
 def cutting_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:

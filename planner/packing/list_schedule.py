@@ -79,10 +79,6 @@ class Room:
         self.busy = [[] for _ in range(self.gpus)]
         self.host = (UsageProfile(self.cpus), UsageProfile(self.memory_mb)) if self.scarce else ()
 
-    def end(self, first: int, gpus: int) -> int:
-        """Return the hour from which nobody takes any of these neighbouring GPUs any more."""
-        return max((lane[-1][1] for lane in self.busy[first : first + gpus] if lane), default=0)
-
     def earliest(
         self, shape: Shape, after: int, *, on_first: bool = False
     ) -> tuple[int, int, int] | None:
@@ -119,13 +115,6 @@ class Room:
             for lane in self._lanes(first, shape)
         )
         return sum(start - end for end in ends)
-
-    def allows(self, shape: Shape, start: int) -> bool:
-        """Return whether window, cores and memory allow a run in these hours."""
-        end, amounts = start + shape.run.hours, (shape.cpus, shape.memory_mb)
-        return shape.run.earliest <= start <= shape.run.latest and all(
-            use.allows(amount, start, end) for use, amount in zip(self.host, amounts, strict=False)
-        )
 
     def _lanes(self, first: int, shape: Shape) -> list[list[_Interval]]:
         return self.busy[first : first + shape.gpus]

@@ -99,10 +99,8 @@ class MasterProgram:
     demand_rows: list[int] = field(default_factory=list)
     traffic_rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Rows `traffic` -> the demands whose units share it."""
-    traffic_cuts: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    cover_rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Rows `cover`, which tighten these -> the same demands."""
-    covers: dict[tuple[int, ...], list[tuple[int, ...]]] = field(default_factory=dict)
-    """For demands that share traffic: known counts of units, by way, that take all of it."""
     elastic: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)
     """By name of a condition: its rows, their exact right sides, and what one unit of a raise
     adds to each. There is none if a raise changes more of the program than rows."""
@@ -166,7 +164,6 @@ class MasterProgram:
             problem=problem,
             program=Program([*self.program.variables], [*self.program.rows]),
             elastic=dict(self.elastic),
-            traffic_cuts=dict(self.traffic_cuts),
         )
 
     def runs_in(self, quarter: int) -> Iterator[Usage]:

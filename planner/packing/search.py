@@ -7,14 +7,12 @@
 5. First-fit: a plan at the least.
 6. Local search: exchanges of units, and fewer nodes.
 7. Reserve: more nodes than are needed on paper.
-8. Ways: the runs of one job after the other in another way.
 
 `Search.run` has these steps in their order; each is a method below it.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -61,8 +59,7 @@ _MANY_RUNS = 1_000
 """From this many variables of runs on, these are rounded: they are short, and the schedule
 decides."""
 _FEW_CHOICES, _DRAWN = 300, 6
-"""Up to this many choices, ways to run units are drawn at random if some find no room in time,
-and each way to run a job is tried in place of the one in the plan."""
+"""Up to this many choices, ways to run units are drawn at random if some find no room in time."""
 
 NodeCounts = tuple[tuple[int, ...], ...]
 """Nodes by supply and quarter of entry."""
@@ -197,7 +194,6 @@ class Search:
             self._first_fit()  # step 5
             self._exchange()  # step 6
             self._reserve()  # step 7
-            self._change_ways()  # step 8
 
     def bound(self) -> int:
         """Return the bound of the first round, in cents."""
@@ -255,11 +251,7 @@ class Search:
         return self._layouts.cuts > cuts
 
     def _count_nodes(self, relaxed: frozenset[int]) -> _Values:
-        """Solve the master program and keep its bound; None if time ended without values.
-
-        Repeat while cuts of shared traffic raise it by more than the gap that is asked for.
-        """
-        before = self._found.bound_cents
+        """Solve the master program and keep its bound; empty if time ended without values."""
         sites = bool(self._problem.limits or self._problem.racks)
         limited = sites or self._runs or bool(self._master.traffic_rows)
         answer = solve_integer(
@@ -274,12 +266,7 @@ class Search:
             raise Infeasible(self._master, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
-        if not answer.values:
-            return ()
-        self._counted = answer.values
-        raised = self._found.bound_cents - before > self._asked_gap * abs(self._found.bound_cents)
-        if relaxed and self._layouts.cut_traffic(answer.values) and raised and not self._over():
-            return self._count_nodes(relaxed)
+        self._counted = answer.values or self._counted
         return answer.values
 
     def _share_of_cost(self) -> float:
@@ -368,7 +355,7 @@ class Search:
         if answer.values and not self._on_nodes(answer.values):
             self._lay_out(self._with_whole_runs(answer.values))
 
-    # Steps 5 to 8
+    # Steps 5 to 7
 
     def _first_fit(self) -> None:
         """Make at least a first-fit plan."""
@@ -431,32 +418,6 @@ class Search:
                 continue
             if not values or self._lay_out(values) or not self._stuck:
                 return
-
-    def _change_ways(self) -> None:
-        """Run all runs of a demand in another way, as long as that saves for some demand."""
-        master, demands, found = self._master, self._problem.demands, self._found
-        if not (self._runs and found.values) or master.short or len(master.choice) > _FEW_CHOICES:
-            return
-        self._say("trying other ways for runs")
-        ways = deque(
-            (number, position)
-            for number, position in master.choice
-            if len(demands[number].choices) > 1
-            and all(choice.shape.is_run for choice in demands[number].choices)
-        )
-        idle = 0
-        while idle < len(ways) and not self._closed() and self._in_time():
-            number, position = ways[0]
-            ways.rotate(-1)
-            cost, values = found.cost_cents, [*found.values]
-            for (other, _), index in master.choice.items():
-                values[index] *= other != number
-            values[master.choice[number, position]] = float(demands[number].count)
-            for index, pieces in whole_near(master, values).items():
-                values[index] = pieces
-            if tuple(values) != found.values:
-                found.keep(tuple(values), found.packings)
-            idle = idle + 1 if found.cost_cents == cost else 0
 
     def _cheaper(self, program: Program) -> _Values:
         """Return a cheaper solution of a variant of the master program, or None."""

@@ -83,7 +83,7 @@ def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
 def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
     """Return the units by demand that lack room so that the fewest GPUs do; empty if none do."""
     program = Program(list(master.program.variables), list(master.program.rows))
-    for at in master.traffic_cuts:  # which count whole units, of those that run
+    for at in master.cover_rows:  # which count whole units, of those that run
         program.rows[at] = replace(program.rows[at], right=0.0)
     lacking: dict[int, int] = {}
     for number, demand in enumerate(master.problem.demands):

@@ -45,7 +45,7 @@ def test_the_search_agrees_with_trying_everything(features, solve, least_cost, f
     """Which hours runs may start in is a question of its own, asked by the bound on the average."""
     seen: Counter[str] = Counter()
     size = draws(ROWS[features], 3 * ROWS[features])
-    inexact = not {"runs", "mig", "shared", "release", "sell"}.isdisjoint(features.split())
+    inexact = not {"runs", "mig", "shared", "mixed", "release", "sell"}.isdisjoint(features.split())
     for seed in range(size):
         problem = draw(features, seed)
         best = least_cost(problem)

@@ -46,15 +46,6 @@ def by_the_hour(build, demands, hire=HOURLY, maximum=None) -> Problem:
     return problem
 
 
-def test_a_run_takes_more_gpus_where_fewer_hours_are_paid_so(hours_of):
-    """The first ends before the other begins, but for two hours: by GPU-hours, one GPU is less."""
-    narrow, wide = runs(1, 1, 12, until=22), runs(1, 2, 7, until=22)
-    either = replace(narrow, choices=(*narrow.choices, *wide.choices))
-    late, soon = runs(1, 4, 12, earliest=20), runs(1, 8, 7, earliest=20)
-    other = replace(late, choices=(*late.choices, *soon.choices))
-    assert hours_of(either, other, proved=False) == 14
-
-
 @pytest.mark.parametrize(
     ("demands", "hours"),
     [

@@ -51,11 +51,6 @@ def test_hosts_that_decide_which_parts_share_a_node_are_in_the_bound(nodes_for):
     assert nodes_for((half, 50, 3), (half, 29, 3), node=(2, 80, 9)) == 3
 
 
-def test_shares_that_fill_no_gpu_are_told_by_a_cut_as_pieces_that_fill_no_node_are(nodes_for):
-    """Their memory is that of four GPUs less a bit; beside 31 GB only one of 25 finds room."""
-    assert nodes_for((Part("", 31_000), 0, 5), (Part("", 25_000), 0, 6), node=(1, 80, 9)) == 5
-
-
 def test_unlike_shares_over_quarters_have_a_plan_at_once(build, solve, faults):
     rng = random.Random(5)
     pool = replace(build.pool(), shared_mb=72_000)
