@@ -23,6 +23,7 @@ from planner.inputs.base import (
     ParametersB,
     PositiveCount,
     PositiveNumber,
+    SomeDifferent,
     SourcedFigure,
 )
 from planner.inputs.scenario.offer import OfferKind
@@ -71,9 +72,7 @@ class MigProfile(Frozen):
 
     compute_slices: Annotated[PositiveCount, Field(le=7)]
     memory_slices: Annotated[PositiveCount, Field(le=_MEMORY_SLICES)]
-    placement_starts: Annotated[
-        tuple[Annotated[Count, Field(lt=_MEMORY_SLICES)], ...], Field(min_length=1)
-    ]
+    placement_starts: SomeDifferent[Annotated[Count, Field(lt=_MEMORY_SLICES)]]
     """First memory slice of each legal placement."""
     reported_gib: Annotated[PositiveNumber, Field(le=4096)] | None = None
     """Memory that the driver reports for the instance; below the name."""
