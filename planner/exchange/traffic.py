@@ -177,7 +177,8 @@ def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, cells in enumerate(csv.reader(file), 2):
             if cells:
                 row: dict[str, Any] = dict(zip(names, cells, strict=False))
-                yield number, {what: row.get(name) for what, name in columns.items()}
+                figures = {what: row.get(name) for what, name in columns.items()}
+                yield number, figures | {"beyond": cells[len(names) :]}
         return
     for number, text in enumerate(chain((first,), file), 1):
         if text.strip():
@@ -190,6 +191,8 @@ def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
+    if any(row.get("beyond", ())):
+        raise ValueError("has more cells than the first line has columns")
     missing = [what for what in _NEEDED if row.get(what) in (None, "")]
     if missing:
         raise ValueError(f"says nothing of {', '.join(missing)}")
@@ -311,9 +314,9 @@ class MetricSeries:
 
     def fault(self) -> str | None:
         """Say what is impossible for a counter or a gauge."""
-        if np.any(np.diff(self.at_s) <= 0):
+        if not np.all(np.diff(self.at_s) > 0):  # nor do those that are no number
             return "times do not ascend"
-        if len(self.at_s) and (self.at_s[0] < _FIRST_S or self.at_s[-1] >= _LAST_S):
+        if len(self.at_s) and not (_FIRST_S <= self.at_s[0] <= self.at_s[-1] < _LAST_S):
             return "times lie outside the years 2000 to 2099"
         highest = float(self.values.max(initial=0))
         if highest == inf or self.values.min(initial=0) < 0:

@@ -410,8 +410,11 @@ Droppable = Annotated[
 ]
 """So many units in each quarter, or `all` of them."""
 
-CountByNodeType = Annotated[
-    Annotated[Count, Tag("one figure")] | Annotated[dict[str, Count], Tag("by key")],
+SpareNodes = Annotated[Count, Field(le=1000)]
+"""Nodes that may fail at once."""
+
+SpareByNodeType = Annotated[
+    Annotated[SpareNodes, Tag("one figure")] | Annotated[dict[str, SpareNodes], Tag("by key")],
     ONE_OR_BY_KEY,
 ]
 """One figure for every node type, or figures by node type."""

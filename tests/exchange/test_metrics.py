@@ -226,6 +226,10 @@ BAD = {
         answer(series("vllm:request_success_total", [(START + 9, 1), (START, 2)])),
         r"result\[0\]: times do not ascend",
     ),
+    "no time": (
+        answer(series("vllm:request_success_total", [(START, 1), (math.nan, 2), (START + 9, 3)])),
+        r"result\[0\]: times do not ascend",
+    ),
     "milliseconds": (
         answer(series("vllm:request_success_total", [(START * 1000, 1)])),
         "outside the years 2000 to 2099",

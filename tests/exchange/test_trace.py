@@ -131,6 +131,7 @@ def test_what_is_imported_plans_with_a_model(trace, tmp_path):
         (AZURE + "5,1.5,1\n6,1,1\n7,1,1\n", 2, "'1.5' is no number of input tokens"),
         (AZURE + "5,1,-1\n6,1,1\n7,1,1\n", 2, "'-1' is no number of output tokens"),
         (AZURE + "5,1,1\n6,1\n7,1,1\n", 3, "says nothing of output"),
+        (AZURE + "5,1,1\n6,1,200,5\n7,1,1\n", 3, "has more cells than the first line has"),
         (AZURE + "nan,1,1\n6,1,1\n7,1,1\n", 2, "'nan' is no time"),
         (AZURE + "5,1,inf\n6,1,1\n7,1,1\n", 2, "'inf' is no number of output tokens"),
         (AZURE, None, "fewer than two requests"),

@@ -81,6 +81,8 @@ def without(key: str) -> dict[str, Any]:
         ),
         (LLAMA | {"tie_word_embeddings": "yes"}, "tie_word_embeddings: 'yes' is not true or false"),
         (LLAMA | {"quantization_config": []}, "quantization_config: a list is not an object"),
+        (MIXTRAL | {"num_local_experts": ""}, "num_local_experts: '' is not a whole number"),
+        (MIXTRAL | {"moe_layer_freq": {}}, "moe_layer_freq: a mapping is not a whole number"),
         (MIXTRAL | {"num_experts_per_tok": 9}, "9 is more than all 8 experts"),
         (MIXTRAL | {"num_experts": 16}, "num_local_experts: 8 contradicts `num_experts`"),
         (

@@ -84,5 +84,8 @@ def test_what_goes_with_answers_alone_is_refused():
             planner.size({"serve": {**embedding("bge-m3"), **stated}})
     with pytest.raises(InputError, match="writes none"):
         planner.size({"tune": {"model": "bge-m3", "method": "full", "objective": "dpo"}})
+    draft = {"draft_tokens": 2, "acceptance": 0.5, "draft_model": "bge-m3"}
+    with pytest.raises(InputError, match="proposes no tokens"):
+        planner.size({"serve": {**embedding("qwen3-4b"), "speculative": draft}})
     with pytest.raises(InputError, match="are of answers"):
         planner.size({"serve": embedding("qwen3-4b", output_percentiles={"p95": 9})})

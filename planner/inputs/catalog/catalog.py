@@ -23,6 +23,7 @@ from planner.inputs.base import (
     ParametersB,
     PositiveCount,
     PositiveNumber,
+    SomeDifferent,
     SourcedFigure,
 )
 from planner.inputs.scenario.offer import OfferKind
@@ -62,17 +63,28 @@ class DenseTflops(Frozen):
     int8: SourcedFigure[Throughput] | None = None
 
 
+_MEMORY_SLICES = 8
+"""Into so many the driver divides the memory of a GPU."""
+
+
 class MigProfile(Frozen):
     """One partition size of a GPU, with its placements as the driver lists them."""
 
-    compute_slices: PositiveCount
-    memory_slices: PositiveCount
-    placement_starts: tuple[Count, ...]
+    compute_slices: Annotated[PositiveCount, Field(le=7)]
+    memory_slices: Annotated[PositiveCount, Field(le=_MEMORY_SLICES)]
+    placement_starts: SomeDifferent[Annotated[Count, Field(lt=_MEMORY_SLICES)]]
     """First memory slice of each legal placement."""
     reported_gib: Annotated[PositiveNumber, Field(le=4096)] | None = None
     """Memory that the driver reports for the instance; below the name."""
     multiprocessors: PositiveCount | None = None
     """Streaming multiprocessors that the driver reports for the instance."""
+
+    @model_validator(mode="after")
+    def _within_the_gpu(self) -> MigProfile:
+        last = max(self.placement_starts) + self.memory_slices
+        if last > _MEMORY_SLICES:
+            raise ValueError(f"ends at memory slice {last}, and a GPU has {_MEMORY_SLICES}")
+        return self
 
 
 class Lifecycle(Frozen):
@@ -126,6 +138,17 @@ class GpuType(Frozen):
                 f"its driver reports {gb:.4g} GB (`driver_memory_mib`), and `memory_gb` says "
                 f"{marketed:f}: state both of the same GPU"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _parts_within_the_whole(self) -> GpuType:
+        for name, profile in self.mig_profiles.items():
+            part = (profile.reported_gib or 0) * 2**30 / 10**9
+            if part > self.most_memory_gb:
+                raise ValueError(
+                    f"its profile {name} reports {part:.4g} GB, more than the whole GPU "
+                    f"({self.most_memory_gb:.4g})"
+                )
         return self
 
     @property

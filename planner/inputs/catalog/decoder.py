@@ -392,7 +392,7 @@ def _every(section: ConfigSection, layers: int, what: str) -> int:
 
 def _mixture_layers(section: ConfigSection, layers: int) -> int:
     """Return the layers with experts instead of a dense block."""
-    if not any(section.says(key) for key in _EXPERT_KEYS):
+    if not section.optional(*_EXPERT_KEYS, least=0, most=_MOST_EXPERTS):
         return 0
     if section.says("expert_layer_period"):
         return _every(section, layers, "expert_layer")
@@ -400,8 +400,8 @@ def _mixture_layers(section: ConfigSection, layers: int) -> int:
         return sum(section.items("moe_layer_freq", int, layers) or ())
     dense = {*(section.items("mlp_only_layers", int) or ())}
     dense |= {*range(section.optional("first_k_dense_replace", least=0, most=layers) or 0)}
-    step_key = next((key for key in _STEPS if section.says(key)), None)
-    step = section.count(step_key, most=_MOST_LAYERS) if step_key else 1
+    steps = {key: section.optional(key, least=0, most=_MOST_LAYERS) for key in _STEPS}
+    step_key, step = next(((key, step) for key, step in steps.items() if step), (None, 1))
     # DeepSeek counts its step from the first layer, Qwen and Llama from the one before it.
     start = 0 if step_key == "moe_layer_freq" else step - 1
     return len([layer for layer in range(start, layers, step) if layer not in dense])

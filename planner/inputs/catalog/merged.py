@@ -191,8 +191,9 @@ def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
                 yield document.finding((*path, "max_power_kw"), fault, hint)
     for key, model in catalog.models.items():
         document = origin["models", key]
+        stated = document.data["models"][key]
         with suppress(NotKnown):
-            if "config" not in document.data["models"][key]:
+            if isinstance(stated, dict) and "config" not in stated:
                 for name, fault in shape_faults(model):
                     hint = "count the weights of the checkpoint"
                     yield document.finding(("models", key, name), fault, hint)

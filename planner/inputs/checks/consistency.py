@@ -444,14 +444,25 @@ def _no_node(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
         )
 
 
-def _window(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+def _available(whole: Whole, path: Path, one: Offer | Api) -> Iterator[Fault]:
     includes = whole.scenario.horizon.includes
-    if offer.available is not None and not any(map(includes, offer.available)):
-        yield Fault((*path, "available"), "lies wholly outside the horizon", "leave the offer out")
-    deliveries = offer.deliveries
-    if isinstance(deliveries, dict) and not any(map(includes, map(Quarter.parse, deliveries))):
+    if one.available is not None and not any(map(includes, one.available)):
+        hint = f"leave the {'offer' if isinstance(one, Offer) else 'entry'} out"
+        yield Fault((*path, "available"), "lies wholly outside the horizon", hint)
+
+
+def _deliveries(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+    """Find deliveries of no quarter that is planned, or in which nodes may enter service."""
+    horizon, deliveries = whole.scenario.horizon, offer.deliveries
+    if not isinstance(deliveries, dict):
+        return
+    within = [one for one in map(Quarter.parse, deliveries) if horizon.includes(one)]
+    if not within:
         message = "names no quarter of the horizon"
         yield Fault((*path, "deliveries"), message, "leave the offer out")
+    elif offer.available is not None and not {*within} & {*offer.available}:
+        message = "names no quarter of `available`, so that no node may ever enter service"
+        yield Fault((*path, "deliveries"), message, "leave it out")
 
 
 def _end_of_sale(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
@@ -502,6 +513,9 @@ def _sold(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
             message = f"says nothing of {max(within)}: a price holds from its quarter on"
             hint = f"state a price for {min(within)} as well"
             yield Fault((*path, "price_usd"), message, hint)
+    elif entry.retires is not None and min(within) >= entry.retires:
+        message = f"lies after the nodes have gone: they retire in {entry.retires}"
+        yield Fault((*path, "quarters"), message, "leave it out to sell in any quarter")
     if sale.bought is not None and sale.bought > first:
         message = f"{sale.bought} lies after {first}, from which on the nodes are owned"
         yield Fault((*path, "bought"), message, "write the quarter in which they entered service")
@@ -517,8 +531,12 @@ def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
         at = (*path, "serve", "load", key)
         late = [*late_figures(at, stated, horizon)]
         yield from late
-        if not late and not any(job.peaks(horizon)):
+        if late:
+            continue
+        if not any(job.peaks(horizon)):
             yield Fault(at, "is no traffic in any quarter of the horizon")
+        elif any(job.counts(horizon)) and not any(job.units(horizon)):
+            yield Fault(at, "is no traffic in any quarter in which the job is active")
 
 
 _MOST_PER_SECOND = 1_000_000
@@ -659,9 +677,12 @@ _OF_ALL: tuple[_Check, ...] = (
 _OF_NODES: tuple[_CheckOfEntry, ...] = (_unstated, node_sites, site_needs)
 _OF_ENTRIES: dict[str, tuple[_CheckOfEntry, ...]] = {
     "fleet": (*_OF_NODES, _retired, _sold),
-    "offers": (*_OF_NODES, _of_its_kind, _unpriced, _dated, _no_node, _window, _end_of_sale),
+    "offers": (
+        *(*_OF_NODES, _of_its_kind, _unpriced, _dated, _no_node),
+        *(_available, _deliveries, _end_of_sale),
+    ),
     "jobs": (_activity, _too_much, _api, _undroppable, _contradictions, job_places, _unlisted),
-    "apis": (_priced_later,),
+    "apis": (_priced_later, _available),
     "teams": (_quota,),
     "sites": (figures_by_quarter, taken_already, spare_groups),
 }

@@ -180,7 +180,7 @@ def unknown_references(
         pattern = tuple(place.split("."))
         for path, name in _matches(data, pattern, ()):
             with suppress(NotKnown):
-                if name == name.strip() != "" and (fault := fault_of(sort, name)):
+                if fault := fault_of(sort, name):
                     yield Fault(path, *fault, at_key=pattern[-1] == _KEYS)
 
 

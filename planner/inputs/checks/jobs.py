@@ -59,6 +59,8 @@ def contradictions(job: Job, catalog: Catalog) -> Iterator[Fault]:
         yield from (one.below("tune") for one in _of_tune(job.tune, catalog))
     with suppress(NotKnown):
         yield from (one.below("serve") for one in _of_serve(job.serve, catalog))
+    with suppress(NotKnown):
+        yield from _too_slow(job)
 
 
 def _of_tune(tune: Tune | None, catalog: Catalog) -> Iterator[Fault]:
@@ -71,6 +73,7 @@ def _of_tune(tune: Tune | None, catalog: Catalog) -> Iterator[Fault]:
             _parallelism(tune, catalog),
             _deploy(tune, catalog),
             _generating(tune, catalog),
+            _rollouts(tune),
         )
 
 
@@ -224,7 +227,12 @@ def _draft(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
     if speculative is None or parameters_b is None:
         return
     draft = catalog.models.get(speculative.draft_model or "")
-    if draft is not None and draft.parameters_b >= parameters_b:
+    if draft is not None and draft.encoder:
+        message = f"{speculative.draft_model} is an encoder, which proposes no tokens"
+        yield Fault(
+            ("speculative", "draft_model"), message, "take a smaller model of the same family"
+        )
+    elif draft is not None and draft.parameters_b >= parameters_b:
         yield Fault(
             ("speculative", "draft_model"),
             f"{speculative.draft_model} proposes tokens and has {draft.parameters_b:.4g} billion "
@@ -267,6 +275,25 @@ def _decoding(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
             yield Fault(("latency", "tpot_ms"), message, "ask for `e2e_ms`")
 
 
+def _rollouts(tune: Tune) -> Iterator[Fault]:
+    """Find answers that are longer than the sequence which holds prompt and answer."""
+    answer, sequence = tune.rollout_tokens, tune.sequence
+    if answer is not None and sequence is not None and answer > sequence:
+        message = (
+            f"{answer:,} tokens are more than `sequence` holds, prompt and answer ({sequence:,})"
+        )
+        yield Fault(("rollout_tokens",), message, f"write {sequence}, or fewer")
+
+
+def _too_slow(job: Job) -> Iterator[Fault]:
+    """Find a run that is stated to take longer than it may."""
+    hours = None if job.run is None else job.run.hours
+    allowed = None if job.tune is None else job.tune.deadline_hours
+    if hours is not None and allowed is not None and hours > allowed:
+        message = f"{hours:f} hours are more than `tune.deadline_hours` allows ({allowed:f})"
+        yield Fault(("run", "hours"), message)
+
+
 def _generating(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
     model = _model(tune, catalog)
     if model is not None and model.encoder and tune.objective != "sft":
@@ -291,7 +318,12 @@ def out_of_place(tune: Tune) -> Iterator[Fault]:
 def _parallelism(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
     """Find a split of something the model does not have, or that leaves GPUs with nothing."""
     parallelism, model = tune.parallelism, _model(tune, catalog)
-    if parallelism is None or model is None:
+    if parallelism is None:
+        return
+    if parallelism.virtual_pipeline > 1 and parallelism.pipeline == 1:
+        message = "cuts the stages of a pipeline, and there is none"
+        yield Fault(("parallelism", "virtual_pipeline"), message, "leave it out")
+    if model is None:
         return
     split, experts = parallelism.tensor, model.experts or 1
     for key, ways, parts, what, fits in (

@@ -67,6 +67,8 @@ LossKernel = Literal[
 Sharding = Literal["none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "fsdp2", "megatron"]
 
 Replicas = Annotated[PositiveCount, Field(le=10_000)]
+GpusOfUnit = Annotated[PositiveCount, Field(le=1024)]
+"""GPUs of one run, one replica or one unit of a fixed job."""
 
 
 class Adapters(Frozen):
@@ -171,9 +173,7 @@ class Tune(_OneModel):
     QLoRA; rules `tuning/base-*` if left out."""
     double_quantization: Annotated[bool, AsFact()] = True
     """Whether the scales of a 4-bit base are quantized, too (QLoRA)."""
-    gpus: Annotated[
-        Annotated[PositiveCount, Field(le=1024)] | None, AsFact("GPUs", fact="stated_gpus")
-    ] = None
+    gpus: Annotated[GpusOfUnit | None, AsFact("GPUs", fact="stated_gpus")] = None
     """Number of GPUs of a run, if it is fixed; if left out, the fewest of 1, 2, 4, 8 and whole
     eights that hold it and meet its deadline."""
     optimizer: Annotated[Optimizer, AsFact()] = "adamw"
@@ -340,9 +340,7 @@ class Serve(_OneModel):
     disaggregated: Annotated[Disaggregated | None, Switch] = None
     """Prefill and decode on engines of their own (`true`: the planner says how many); goes with
     `load`."""
-    gpus_per_replica: Annotated[
-        Annotated[PositiveCount, Field(le=1024)] | None, AsFact("GPUs", fact="stated_gpus")
-    ] = None
+    gpus_per_replica: Annotated[GpusOfUnit | None, AsFact("GPUs", fact="stated_gpus")] = None
     """Number of GPUs of each replica (of each of its engines, if `disaggregated`), if it is fixed;
     chosen on each GPU type if left out."""
     replicas: Replicas | None = None
@@ -394,7 +392,7 @@ class Serve(_OneModel):
 class Fixed(Frozen):
     """A job that states its own needs."""
 
-    gpus: Annotated[PositiveCount | None, AsFact("GPUs")] = None
+    gpus: Annotated[GpusOfUnit | None, AsFact("GPUs")] = None
     """GPUs; or give `gpu_memory_gb`."""
     gpu_memory_gb: Annotated[PositiveNumber | None, AsFact("GB", fact="memory_gb")] = None
     """Memory over all its GPUs; their number follows as for serving."""
@@ -423,7 +421,7 @@ class Job(Frozen):
     """How many alike: one figure, or by quarter; none before the first, and `0` ends them."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
     """Growth of `count` from its first active quarter on, rounded up; none if left out."""
-    runs_per_quarter: Annotated[PositiveCount, Field(le=LARGEST_COUNT_PER_QUARTER)] = 1
+    runs_per_quarter: Annotated[PositiveCount, Field(le=10_000)] = 1
     """How often each unit of a tuning job of known length runs in a quarter."""
     api: Literal["forbidden", "allowed"] = "forbidden"
     """Whether one of `apis` may answer a serving job with a load, so that prompts and answers leave

@@ -13,7 +13,6 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from planner.inputs.base import (
     ONE_OR_BY_KEY,
     Count,
-    CountByNodeType,
     Different,
     Format,
     Frozen,
@@ -25,6 +24,7 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
     SomeDifferent,
+    SpareByNodeType,
     exactly_one,
 )
 from planner.inputs.scenario.horizon import ByQuarter, Horizon, QuarterKey, in_force, quarter_key
@@ -269,7 +269,7 @@ class Policies(Frozen):
     headroom: Annotated[Share, Field(ge=0, lt=1)] | None = None
     """Share of each GPU's memory kept free beyond the margins of the formulas; rule
     `policies/headroom` if left out."""
-    spare_nodes: CountByNodeType = 0
+    spare_nodes: SpareByNodeType = 0
     """Nodes kept empty in each pool that runs a job: one figure, or by node type."""
     repair_days: Annotated[PositiveNumber, Field(le=365)] | None = None
     """Mean days until a failed node serves again; the plan then says how often the spare nodes

@@ -19,6 +19,7 @@ from planner.inputs.base import (
     PositiveCount,
     PositiveNumber,
     SomeDifferent,
+    SpareNodes,
     exactly_one,
 )
 from planner.inputs.scenario.horizon import ByQuarter, in_force
@@ -104,15 +105,12 @@ class Racks(Frozen):
     """What one rack can feed, by the nameplates of its nodes; no limit if left out."""
 
 
-_MOST_SPARE = 1000
-
-
 class SpareGroup(Frozen):
     """Node types of a site that share their spare nodes; `nodes` or `racks` says how many."""
 
     node_types: Names
     """Those that share them; a node type is in one group of a site at most."""
-    nodes: Annotated[PositiveCount, Field(le=_MOST_SPARE)] | None = None
+    nodes: Annotated[SpareNodes, Field(gt=0)] | None = None
     """Nodes that may fail at once: so many empty ones stand in for any that runs a job."""
     racks: PositiveCount | None = None
     """Racks that may fail at once, such as those on one power feed: as many empty nodes stand in
@@ -140,7 +138,7 @@ class Site(Frozen):
     labels: Different[Name] = ()
     """What jobs may ask for, such as `eu` or `low-latency`."""
     spare_nodes: Annotated[
-        Annotated[Count, Field(le=_MOST_SPARE), Tag("one figure")]
+        Annotated[SpareNodes, Tag("one figure")]
         | Annotated[dict[Name, SpareGroup], Field(min_length=1), Tag("by key")],
         ONE_OR_BY_KEY,
     ] = 0
