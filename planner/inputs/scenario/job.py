@@ -144,8 +144,8 @@ class Tune(_OneModel):
     a trained value model and a frozen reward model."""
     reference_model: Annotated[bool | None, AsFact()] = None
     """Whether a frozen copy of the model is held beside it (full fine-tunes by `dpo`, `grpo` and
-    `ppo`; adapters need none). Left out, `dpo` (unless `precompute_ref_log_probs` of TRL) and `ppo`
-    have one, `grpo` has none (`beta` of 0)."""
+    `ppo`; adapters need none); `true` for `dpo`, unless `precompute_ref_log_probs` of TRL, and
+    `ppo`, `false` for `grpo` (`beta` of 0), if left out."""
     reward_parameters_b: Annotated[
         Annotated[NotNegative, Field(le=100_000)] | None, AsFact("10^9 parameters")
     ] = None
@@ -163,8 +163,8 @@ class Tune(_OneModel):
     which adds to its hours; none if left out."""
     precision: Annotated[Precision | None, AsFact()] = None
     """Data type that is trained; `-mixed` keeps 32-bit master weights, `fp8` and `fp4` multiply in
-    8 and 4 bit and keep weights as `bf16-mixed` (full fine-tunes) or `bf16`. Left out: `bf16-mixed`
-    for full fine-tunes and QLoRA of a known shape, otherwise `bf16`."""
+    8 and 4 bit and keep weights as `bf16-mixed` (full fine-tunes) or `bf16`; `bf16-mixed` for full
+    fine-tunes and QLoRA of a known shape, otherwise `bf16`, if left out."""
     base_bits: Annotated[Bits | None, AsFact("bit", fact="weight_bits")] = None
     """Width of the weights as loaded: 16 for LoRA and p-tuning, 8 or 4 for QLoRA; rules
     `tuning/base-*` if left out."""
@@ -309,15 +309,14 @@ class Serve(_OneModel):
     """A serving job: one model behind one endpoint, in replicas."""
 
     bits: Annotated[OneOrMoreWidths[Bits], AsFact("bit", fact="weight_bits")] = 16
-    """Width of the weights as loaded (one, or a list to choose from); the published width if left
-    out and known."""
+    """Width of the weights as loaded; left out, the published width where it is known."""
     context: Annotated[PositiveCount | None, AsFact("tokens")] = None
     """Tokens that one request may hold, prompt and answer; what `load` says if left out."""
     concurrency: Annotated[PositiveCount | None, AsFact("requests")] = None
-    """Requests that one replica holds at once; chosen on each GPU type if left out beside
-    `load`."""
+    """Requests that one replica holds at once; chosen on each GPU type, beside `load`, if left
+    out."""
     kv_bits: Annotated[OneOrMoreWidths[KvBits], AsFact("bit")] = 16
-    """Width of cached keys and values (one, or a list to choose from)."""
+    """Width of cached keys and values."""
     adapters: Adapters | None = None
     """Adapters beside the base model; none if left out."""
     load: Load | None = None
@@ -339,7 +338,7 @@ class Serve(_OneModel):
     """Number of GPUs of each replica (of each of its engines, if `disaggregated`), if it is fixed;
     chosen on each GPU type if left out."""
     replicas: Replicas | None = None
-    """Replicas side by side; 1 if neither this nor `load` is given."""
+    """Replicas side by side; 1, without `load`, if left out."""
     mixed: bool = False
     """Whether replicas on several GPU types share its traffic; goes with `load`."""
     whole_gpu: bool = False
