@@ -9,8 +9,8 @@ from planner.inputs.reading.reader import read_document
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
 from planner.inputs.rules.rule import Rule
-from planner.inputs.scenario.job import Adapters, Fixed, Serve, Tune
-from planner.inputs.scenario.load import Latency, Load
+from planner.inputs.scenario.job import Adapters, Fixed, Parallelism, Serve, Tune
+from planner.inputs.scenario.load import Disaggregated, Latency, Load, Speculative
 from planner.inputs.settled import Settings
 from planner.sizing.engine import run_examples
 from tests.stated import changed
@@ -123,7 +123,8 @@ ORIGINS = {
 
 KEYS: dict[str, list[str]] = {}
 """Facts that a job states, with the keys of the scenario that do."""
-for _section in (Tune, Serve, Adapters, Load, Latency, Fixed):
+_STATED = (Tune, Parallelism, Serve, Adapters, Load, Latency, Speculative, Disaggregated, Fixed)
+for _section in _STATED:
     for _key, _fact in AsFact.of(_section).items():
         KEYS.setdefault(_fact.fact, []).append(_key)
 
