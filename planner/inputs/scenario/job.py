@@ -203,10 +203,11 @@ class Tune(_OneModel):
     (FlashAttention 2) skip what a token may not see; `masked` computes that, too (ALiBi, padding);
     `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[LossKernel, AsFact()] = "plain"
-    """Loss kernel: `plain-fp32-logits` widens all logits in the model, `plain-16bit` none;
-    `chunked` keeps them in 16 bit and widens parts, `compiled` none in memory; `fused-linear`
-    (Liger, cut cross-entropy) never holds all of them; `no-logits` has none (embedding models,
-    rerankers, classifiers)."""
+    """Loss kernel: `plain` has the logits and their loss in 32 bit, `plain-16bit` in 16 bit,
+    `plain-fp32-logits` with one more copy; `chunked` widens 16-bit logits a part at a time,
+    `compiled` not in memory; `fused` has logits and loss in one kernel; `fused-linear` (Liger, cut
+    cross-entropy) never holds all logits; `no-logits` has none (embedding models, rerankers,
+    classifiers)."""
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact()] = "plain"
     """Kernels of norms and gates; `fused`: one each (Liger, Transformer Engine, Unsloth,
     torch.compile)."""
