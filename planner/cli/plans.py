@@ -164,8 +164,8 @@ def replay(plan_json: Path, format_: str) -> None:
     """Plan again from the files and options that a saved plan records, and compare.
 
     Its files are looked for from the current folder: replay a plan where it was made.
-    Exit code 0: identical, byte for byte. 1: not; each input file, version and figure that has
-    changed is named. A plan.json that was edited by hand is refused with 2.
+    Exit code 0: identical, byte for byte. 1: not; what has changed is named. 2: plan.json was
+    edited by hand.
     """
     with ProgressLine() as progress:
         found = planner.replay(plan_json, progress=progress)
@@ -319,10 +319,9 @@ def report(
 ) -> None:
     """Write the procurement justification and the quarterly capacity plan of a saved plan.
 
-    PLAN.json is what `planner plan SCENARIO --out DIR` has written; every figure leads back to it.
-    The first page is alone enough to decide. Do nothing, reclaim first and rent only are planned
-    beside it, once; `--what-if all` also plans every other alternative and the sensitivity. What
-    `planner risk` wrote into the same folder is told as well.
+    PLAN.json is what `planner plan SCENARIO --out DIR` has written. Do nothing, reclaim first and
+    rent only are planned beside it, once; `--what-if all` also plans every other alternative and
+    the sensitivity. What `planner risk` wrote into the same folder is told as well.
     """
     others = dict(map(_option, options))
     if len(others) < len(options):
@@ -488,8 +487,7 @@ def risk(futures: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
     """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
 
     FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
-    likely and greatest value. It also searches for what to buy for the bad cases: purchase plans
-    are compared in all futures, with rents and placements adapted to each.
+    likely and greatest value. Purchase plans for the bad cases are compared in all futures.
     """
     found = _kept(planner.risk, futures, **given)
     show(found)

@@ -9,8 +9,8 @@ from planner.inputs.reading.reader import read_document
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
 from planner.inputs.rules.rule import Rule
-from planner.inputs.scenario.job import Adapters, Fixed, Serve, Tune
-from planner.inputs.scenario.load import Latency, Load
+from planner.inputs.scenario.job import Adapters, Fixed, Parallelism, Serve, Tune
+from planner.inputs.scenario.load import Disaggregated, Latency, Load, Speculative
 from planner.inputs.settled import Settings
 from planner.sizing.engine import run_examples
 from tests.stated import changed
@@ -118,13 +118,13 @@ ORIGINS = {
     "model": "From the model",
     "gpu": "From the GPU type",
     "count": "From the count",
-    "setting": "From policies",
 }
 
 
 KEYS: dict[str, list[str]] = {}
 """Facts that a job states, with the keys of the scenario that do."""
-for _section in (Tune, Serve, Adapters, Load, Latency, Fixed):
+_STATED = (Tune, Parallelism, Serve, Adapters, Load, Latency, Speculative, Disaggregated, Fixed)
+for _section in _STATED:
     for _key, _fact in AsFact.of(_section).items():
         KEYS.setdefault(_fact.fact, []).append(_key)
 
@@ -154,10 +154,13 @@ def test_the_documentation_lists_every_unit_and_fact(request):
     """`pytest --update-golden` writes the lists anew, as it does golden files."""
     path = ROOT / "docs" / "rules.md"
     page = path.read_text(encoding="utf-8")
-    assert {fact.origin for fact in FACTS.values()} == set(ORIGINS)
+    assert {fact.origin for fact in FACTS.values()} == {*ORIGINS, "setting"}
     assert KEYS.keys() <= FACTS.keys()
     units = ", ".join(f"`{unit}`" for unit in sorted(UNITS - {"text"}, key=str.lower))
-    tables = "\n\n".join((facts_of_keys(), *(facts_table(*one) for one in ORIGINS.items())))
+    set_by_rules = f"From policies: {', '.join(f'`{name}`' for name in SETTINGS)}."
+    tables = "\n\n".join(
+        (facts_of_keys(), *(facts_table(*one) for one in ORIGINS.items()), set_by_rules)
+    )
     made = page
     for mark, listed in (("units", f"{units}."), ("facts", tables)):
         before, begin, rest = made.partition(f"<!-- {mark} -->\n")

@@ -16,6 +16,8 @@ from tests.stated import load_inputs
 
 _BLOCK = re.compile(r"<!-- keys of (.*?) -->\n.*?<!-- end -->\n", re.DOTALL)
 _TOP = "a scenario"
+_LEFT_OUT = re.compile(r"(.+); (.+?),? if left out")
+"""What a key means, and what holds in its place: the default of a key that has no value then."""
 _UNITS = {
     **{"b": "10^9 parameters", "days": "days", "deadline": "week", "release": "week"},
     **{"gb": "GB", "gpus": "GPUs", "hour": "USD/h", "hours": "h", "kw": "kW", "kwh": "USD/kWh"},
@@ -97,9 +99,12 @@ def table(mark: str, rows: dict[str, str]) -> str:
 
 def row(model: str, key: str, stated: dict[str, Any]) -> str:
     field = FORMAT[model].model_fields[key]
-    default = f"`{str(stated['default']).lower()}`" if "default" in stated else ""
-    default = "required" if field.is_required() else default
     means = " ".join(stated["description"].split()).removesuffix(".")
+    default = f"`{str(stated['default']).lower()}`" if "default" in stated else ""
+    if field.is_required():
+        default = "required"
+    elif not default and (told := _LEFT_OUT.fullmatch(means)):
+        means, default = told.groups()
     fact = AsFact.of(FORMAT[model]).get(key)
     unit = fact.unit if fact else _UNITS.get(key.rpartition("_")[2], "")
     return f"| `{key}` | {value(stated, unit)} | {default} | {means} |"

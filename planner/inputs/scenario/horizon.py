@@ -96,8 +96,7 @@ class Horizon(Frozen):
     """Earliest day of an order, from which lead times count; the first day of the first quarter if
     left out."""
     holidays: Different[Day] = ()
-    """Days without orders, beside Saturdays and Sundays; the date of an order moves to the working
-    day before."""
+    """Days without orders, beside Saturdays and Sundays."""
 
     @property
     def all_quarters(self) -> tuple[Quarter, ...]:
@@ -166,8 +165,7 @@ class Run(Frozen):
     """
 
     hours: Annotated[PositiveNumber, Field(le=RUN_HOURS)] | None = None
-    """Hours that one run takes; of a tuning job from its data set if left out, required for a fixed
-    one."""
+    """Hours that one run takes, required for a fixed job; from its data set if left out."""
     release: WeekOrDate = 1
     """Week of the quarter, or date, in which it may start."""
     deadline: WeekOrDate = _WEEKS

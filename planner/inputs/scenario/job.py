@@ -86,8 +86,8 @@ class Deploy(Frozen):
     replicas: Replicas = 1
     """Replicas for each unit tuned at once."""
     bits: Bits | None = None
-    """Weight width of a deployed full fine-tune, rule `policies/deployed-bits` if left out; LoRA
-    keeps 16, QLoRA that of its base."""
+    """Weight width of a deployed full fine-tune (LoRA keeps 16, QLoRA that of its base); rule
+    `policies/deployed-bits` if left out."""
     adapter_gb: PositiveNumber | None = None
     """Size of the tuned adapter; rule `storage/tuned-asset` if left out."""
 
@@ -141,46 +141,45 @@ class Tune(_OneModel):
     method: Annotated[Method, AsFact()]
     """How the model is tuned."""
     objective: Annotated[Literal["sft", "dpo", "grpo", "ppo"], AsFact()] = "sft"
-    """What is learned from. `sft`: samples as they are; `dpo`: pairs of a better and a worse
-    answer; `grpo`: rewards of answers that the model gives itself (`sequence` holds prompt and
-    answer); `ppo`: as `grpo`, with a value model that is trained and a frozen reward model."""
+    """What is learned from. `sft`: samples; `dpo`: pairs of a better and a worse answer; `grpo`:
+    rewards of the model's own answers (`sequence` holds prompt and answer); `ppo`: as `grpo`, with
+    a trained value model and a frozen reward model."""
     reference_model: Annotated[bool | None, AsFact()] = None
     """Whether a frozen copy of the model is held beside it (full fine-tunes by `dpo`, `grpo` and
-    `ppo`). Left out, `dpo` (unless `precompute_ref_log_probs` of TRL) and `ppo` have one, `grpo`
-    has none (`beta` of 0). Adapters are switched off instead, and need none."""
+    `ppo`; adapters need none); `true` for `dpo`, unless `precompute_ref_log_probs` of TRL, and
+    `ppo`, `false` for `grpo` (`beta` of 0), if left out."""
     reward_parameters_b: Annotated[
         Annotated[NotNegative, Field(le=100_000)] | None, AsFact("10^9 parameters")
     ] = None
-    """Parameters of the reward model (`ppo`); 0 where rewards come from a program or from GPUs of
-    their own. Those of the model that is tuned if left out, rule
-    `tuning/reward-share-as-policy`."""
+    """Parameters of the reward model (`ppo`), 0 where rewards come from elsewhere; the tuned
+    model's, by rule `tuning/reward-share-as-policy`, if left out."""
     value_parameters_b: Annotated[ParametersB | None, AsFact("10^9 parameters")] = None
-    """Parameters of the value model, or critic (`ppo`). Those of the reward model if left out, rule
-    `tuning/models-trained-as-reward`."""
+    """Parameters of the value model, or critic (`ppo`); the reward model's, by rule
+    `tuning/models-trained-as-reward`, if left out."""
     rollout_share: Annotated[Annotated[Share, Field(ge=0, lt=1)] | None, AsFact("share")] = None
     """Share of each GPU's memory that a rollout engine holds while training (`grpo` and `ppo`;
-    `vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile or has GPUs of its own. Rule
+    `vllm_gpu_memory_utilization`), 0 where it sleeps or has GPUs of its own; rule
     `tuning/rollout-share` if left out."""
     rollout_tokens: Annotated[PositiveCount | None, AsFact("tokens")] = None
     """Tokens of a sequence that the model gives itself on the GPUs of the run (`grpo` and `ppo`),
-    which adds to its hours; not counted if left out."""
+    which adds to its hours; none if left out."""
     precision: Annotated[Precision | None, AsFact()] = None
-    """Data type that is trained; `-mixed` keeps 32-bit master weights. `fp8` and `fp4` multiply in
-    8 and 4 bit and keep weights as `bf16-mixed` does in full fine-tunes, otherwise as `bf16`. Left
-    out: `bf16-mixed` for full fine-tunes and QLoRA of a known shape, otherwise `bf16`."""
+    """Data type that is trained; `-mixed` keeps 32-bit master weights, `fp8` and `fp4` multiply in
+    8 and 4 bit and keep weights as `bf16-mixed` (full fine-tunes) or `bf16`; `bf16-mixed` for full
+    fine-tunes and QLoRA of a known shape, otherwise `bf16`, if left out."""
     base_bits: Annotated[Bits | None, AsFact("bit", fact="weight_bits")] = None
-    """Width of the weights as loaded: of the frozen base 16 for LoRA and p-tuning, 8 or 4 for
-    QLoRA; rules `tuning/base-*` if left out."""
+    """Width of the weights as loaded: 16 for LoRA and p-tuning, 8 or 4 for QLoRA; rules
+    `tuning/base-*` if left out."""
     double_quantization: Annotated[bool, AsFact()] = True
     """Whether the scales of a 4-bit base are quantized, too (QLoRA)."""
     gpus: Annotated[GpusOfUnit | None, AsFact("GPUs", fact="stated_gpus")] = None
-    """Number of GPUs of a run, if it is fixed; if left out, the fewest of 1, 2, 4, 8 and whole
-    eights that hold it and meet its deadline."""
+    """Number of GPUs of a run, if it is fixed; the fewest that hold it and meet its deadline if
+    left out."""
     optimizer: Annotated[Optimizer, AsFact()] = "adamw"
     """Optimizer; `adamw` is the unfused one of PyTorch."""
     optimizer_in_backward: Annotated[bool, AsFact()] = False
-    """Whether each parameter is stepped within the backward pass (`optimizer_in_bwd` of torchtune);
-    full fine-tunes in one pass per step."""
+    """Whether each parameter is stepped within the backward pass (`optimizer_in_bwd` of torchtune;
+    full fine-tunes in one pass per step)."""
     batch: Annotated[PositiveCount | None, AsFact("sequences")] = None
     """Sequences per optimizer step, over all GPUs; a multiple of `micro_batch` ×
     `gradient_accumulation`."""
@@ -189,30 +188,26 @@ class Tune(_OneModel):
     gradient_accumulation: Annotated[PositiveCount, AsFact("passes")] = Field(
         default=1, validate_default=True
     )
-    """Passes that one optimizer step sums up; their gradients stay from pass to pass. Left out
-    beside `batch`: as many as `micro_batch` takes, or without it the fewest with which the job
-    takes the fewest GPUs."""
+    """Passes that one optimizer step sums up. Left out beside `batch`: as many as `micro_batch`
+    takes, or the fewest with which the job takes the fewest GPUs."""
     micro_batch: Annotated[PositiveCount | None, AsFact("sequences")] = None
     """Sequences per GPU and pass; what batch, GPUs and accumulation leave if left out."""
     gradient_checkpointing: Annotated[Literal["on", "off", "selective", "offloaded"], AsFact()] = (
         "on"
     )
-    """Gradient checkpointing. `on`: the backward pass computes activations again; `off`: all are
-    kept; `selective`: attention and every second matrix product are kept; `offloaded`: as `on`,
-    with the inputs of layers in host memory (Unsloth, `enable_activation_offloading` of
-    torchtune)."""
+    """Gradient checkpointing. `on`: activations are computed again; `off`: all are kept;
+    `selective`: attention and every second matrix product are kept; `offloaded`: as `on`, with the
+    inputs of layers in host memory (Unsloth, `enable_activation_offloading` of torchtune)."""
     attention_kernel: Annotated[Literal["flash", "sdpa", "masked", "eager"], AsFact()] = "sdpa"
     """Attention kernel: `sdpa` (PyTorch, cuDNN, FlashAttention 4, Transformer Engine) and `flash`
-    (FlashAttention 2) skip what a token may not see; `masked` is either with a mask or bias of its
-    own (ALiBi, padding), which computes that, too; `eager` keeps the whole matrix of scores."""
+    (FlashAttention 2) skip what a token may not see; `masked` computes that, too (ALiBi, padding);
+    `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[LossKernel, AsFact()] = "plain"
-    """Loss kernel: `plain-fp32-logits` widens all logits in the model (transformers before 4.45) or
-    keeps them through the backward pass; `plain-16bit` widens none (a model's own code under
-    DeepSpeed, such as Qwen of the first generation); `chunked` keeps them in 16 bit and widens
-    parts, compiled (`CEWithChunkedOutputLoss` of torchtune); `compiled` keeps them in 16 bit and
-    widens none in memory (torchtitan with `compile`, since April 2025); `fused-linear` (Liger, cut
-    cross-entropy) never holds the logits of all tokens; `no-logits` has none (embedding models,
-    rerankers, classifiers)."""
+    """Loss kernel: `plain` has the logits and their loss in 32 bit, `plain-16bit` in 16 bit,
+    `plain-fp32-logits` with one more copy; `chunked` widens 16-bit logits a part at a time,
+    `compiled` not in memory; `fused` has logits and loss in one kernel; `fused-linear` (Liger, cut
+    cross-entropy) never holds all logits; `no-logits` has none (embedding models, rerankers,
+    classifiers)."""
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact()] = "plain"
     """Kernels of norms and gates; `fused`: one each (Liger, Transformer Engine, Unsloth,
     torch.compile)."""
@@ -220,18 +215,17 @@ class Tune(_OneModel):
     """Whether all samples are as long as `sequence`; if not, the allocator's cache grows, not the
     need."""
     sharding: Annotated[Sharding, AsFact()] = "fsdp"
-    """What GPUs that read sequences of their own share; `none`: one GPU. `fsdp2` is `fully_shard`
-    of PyTorch, `fsdp` its predecessor, `megatron` the distributed optimizer of Megatron (NeMo,
-    Megatron-SWIFT)."""
+    """What GPUs that read sequences of their own share; `none`: one GPU, `fsdp2`: `fully_shard` of
+    PyTorch, `fsdp`: its predecessor, `megatron`: the distributed optimizer of Megatron."""
     parallelism: Parallelism | None = None
-    """How several GPUs share each sequence, beside `sharding`; none do if left out."""
+    """How several GPUs share each sequence, beside `sharding`; none if left out."""
     sync_each_batch: Annotated[bool | None, AsFact()] = None
     """Whether FSDP reduces gradients in every pass (with accumulation), so that only a shard of
-    them stays; if left out, `fsdp2` does and `fsdp` does not."""
+    them stays; `fsdp2` does and `fsdp` does not if left out."""
     loading: Annotated[Literal["sharded", "whole"], AsFact()] = "sharded"
     """What of a sharded model each GPU holds at the start (with `fsdp`, `fsdp2` or `zero-3`): its
-    shard, or the whole model before it is sharded (DeepSpeed without `zero.Init`), a floor that no
-    number of GPUs lowers."""
+    shard, or the whole model (DeepSpeed without `zero.Init`), a floor that more GPUs do not
+    lower."""
     offload: Annotated[Literal["none", "optimizer", "all"], AsFact()] = "none"
     """What is kept in host memory: nothing, optimizer states, or these and the weights."""
     dataset_tokens: Annotated[Annotated[PositiveNumber, Field(ge=1)] | None, AsFact("tokens")] = (
@@ -241,8 +235,8 @@ class Tune(_OneModel):
     epochs: Annotated[PositiveNumber, AsFact("passes")] = Field(default=1, validate_default=True)
     """Passes over the data set."""
     deadline_hours: Annotated[PositiveNumber | None, AsFact("h", fact="hours_allowed")] = None
-    """Hours that one run may take; one that would miss it takes more GPUs. A quarter if left out,
-    rule `time/quarter`."""
+    """Hours that one run may take; one that would miss it takes more GPUs; a quarter, by rule
+    `time/quarter`, if left out."""
     adapter_rank: Annotated[PositiveCount | None, AsFact("rank")] = None
     """Rank of the LoRA matrices (LoRA and QLoRA); rule `tuning/lora-parameters` if left out."""
     adapter_targets: Annotated[Literal["qv", "attention", "mlp", "all-linear"], AsFact()] = (
@@ -253,14 +247,14 @@ class Tune(_OneModel):
     adapter_precision: Annotated[Literal["bf16", "fp32"], AsFact()] = "fp32"
     """Data type of the adapter's weights."""
     adapter_dropout: Annotated[bool, AsFact()] = True
-    """Whether adapters drop out part of their input (`lora_dropout` above 0), of which each keeps a
+    """Whether adapters drop out part of their input (`lora_dropout` above 0), of which they keep a
     copy without checkpointing."""
     adapter_dora: Annotated[bool, AsFact()] = False
     """Whether adapters train the magnitude of each matrix apart (`use_dora` of PEFT; LoRA and
     QLoRA)."""
     adapter_units: Annotated[Literal["own", "shared"], AsFact()] = "own"
-    """FSDP units of adapters and base: `own` keeps adapters apart from the frozen base, as PEFT
-    does; `shared` has gradients of both (LitGPT)."""
+    """FSDP units of adapters and base: `own` (PEFT), or `shared` with gradients of both
+    (LitGPT)."""
     embeddings_trained: Annotated[bool, AsFact()] = False
     """Whether embeddings and output head are trained in full beside adapters (`modules_to_save` of
     PEFT; LoRA and QLoRA)."""
@@ -316,15 +310,14 @@ class Serve(_OneModel):
     """A serving job: one model behind one endpoint, in replicas."""
 
     bits: Annotated[OneOrMoreWidths[Bits], AsFact("bit", fact="weight_bits")] = 16
-    """Width of the weights as loaded (one, or a list to choose from); the published width if left
-    out and known."""
+    """Width of the weights as loaded; left out, the published width where it is known."""
     context: Annotated[PositiveCount | None, AsFact("tokens")] = None
-    """Tokens that one request may hold, prompt and answer; if left out, what `load` says."""
+    """Tokens that one request may hold, prompt and answer; what `load` says if left out."""
     concurrency: Annotated[PositiveCount | None, AsFact("requests")] = None
-    """Requests that one replica holds at once; chosen on each GPU type if left out beside
-    `load`."""
+    """Requests that one replica holds at once; chosen on each GPU type, beside `load`, if left
+    out."""
     kv_bits: Annotated[OneOrMoreWidths[KvBits], AsFact("bit")] = 16
-    """Width of cached keys and values (one, or a list to choose from)."""
+    """Width of cached keys and values."""
     adapters: Adapters | None = None
     """Adapters beside the base model; none if left out."""
     load: Load | None = None
@@ -344,7 +337,7 @@ class Serve(_OneModel):
     """Number of GPUs of each replica (of each of its engines, if `disaggregated`), if it is fixed;
     chosen on each GPU type if left out."""
     replicas: Replicas | None = None
-    """Replicas side by side; 1 if neither this nor `load` is given."""
+    """Replicas side by side; 1, without `load`, if left out."""
     mixed: bool = False
     """Whether replicas on several GPU types share its traffic; goes with `load`."""
     whole_gpu: bool = False
@@ -416,9 +409,9 @@ class Job(Frozen):
     fixed: Fixed | None = None
     """Anything else that states its own needs."""
     quarters: Quarters = None
-    """When it is active: `all`, `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
+    """When it is active; all if left out."""
     count: CountByQuarter = 1
-    """How many alike: one figure, or by quarter; none before the first, and `0` ends them."""
+    """How many alike; by quarter, none before the first, and `0` ends them."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
     """Growth of `count` from its first active quarter on, rounded up; none if left out."""
     runs_per_quarter: Annotated[PositiveCount, Field(le=10_000)] = 1
@@ -427,8 +420,8 @@ class Job(Frozen):
     """Whether one of `apis` may answer a serving job with a load, so that prompts and answers leave
     the house."""
     run: Run | None = None
-    """How long a run takes, and when it may run; all quarter if left out, except for a tuning job
-    of known length."""
+    """How long a run takes, and when it may run; all quarter, except for a tuning job of known
+    length, if left out."""
     gpu_types: SomeDifferent[str] | None = None
     """GPU types it may use; all that the rules allow if left out."""
     sites: Names | None = None
@@ -438,8 +431,7 @@ class Job(Frozen):
     team: Name | None = None
     """Who asks for it and pays for it."""
     priority: Priority = PRIORITIES["normal"]
-    """Who is kept where not everything fits, highest first: `low` (25), `normal` (50), `high` (75),
-    or a whole number from 0 to 100."""
+    """Who is kept where not everything fits, highest first; `low` is 25, `normal` 50, `high` 75."""
     required: bool = False
     """Whether it may never be dropped, though it may slip."""
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0

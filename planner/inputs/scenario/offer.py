@@ -63,10 +63,10 @@ class Sale(Frozen):
     """
 
     price_usd: ByQuarter[NodePrice, NodePrice] | None = None
-    """What one node brings: one figure, or by quarter, each holding until the next."""
+    """What one node brings."""
     paid_usd: NodePrice | None = None
     """In place of `price_usd`: what one node cost new; it brings its residual value, by
-    `finance.useful_life_years` and `residual_at_most`."""
+    `useful_life_years` and `residual_at_most` of `finance`."""
     bought: Quarter | None = None
     """With `paid_usd`: the quarter in which the nodes entered service."""
     quarters: Quarters = None
@@ -104,12 +104,11 @@ class FleetEntry(Nodes):
     support_usd_per_year: NodePrice | None = None
     """Support contract of one node for one year; not counted if left out."""
     may_switch_off: bool = False
-    """Whether nodes may be off for whole quarters, without energy and power; they keep their place,
-    licence and colocation."""
+    """Whether nodes may be off for whole quarters, without energy and power."""
     support_while_off: Literal["charged", "saved"] = "charged"
     """Whether the support contract goes on while a node is off."""
     sale: Sale | None = None
-    """How nodes may be sold; none is if left out."""
+    """How nodes may be sold; none if left out."""
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -143,22 +142,22 @@ class Offer(Nodes):
     """Nodes that may be had; a price left out is that of the price book."""
 
     kind: OfferKind
-    """`buy`: for good. `rent`: a whole node for a quarter, or for `term_weeks`. `reserve`: a whole
-    node for `term_years`. `hourly`: a whole node by the hour, for runs of known length."""
+    """`buy`: for good. `rent`: for a quarter, or for `term_weeks`. `reserve`: for `term_years`.
+    `hourly`: by the hour, for runs of known length. Always whole nodes."""
     site: OneOrMoreNames = "main"
-    """Where the nodes will stand; several sites share the offer, and the plan chooses. The only
-    site of `sites`, if there is just one."""
+    """Where the nodes will stand; of several sites, the plan chooses. The only site of `sites`, if
+    there is just one."""
     price_usd: NodePrice | None = None
     """Buy only: price of one node; the price book's if left out."""
     price_usd_per_gpu_hour: HourPrice | None = None
-    """All but buy: price of one GPU-hour with energy and support, paid for the whole node in every
-    hour that it is held; the price book's if left out, which has none to reserve."""
+    """All but buy: price of one GPU-hour with energy and support, paid for the whole node as long
+    as it is held; the price book's, which has none to reserve, if left out."""
     price_breaks: tuple[PriceBreak, ...] = ()
     """Buy only: lower prices for larger orders."""
     term_years: Term | None = None
     """Reserve only, and required: how long a node is held and paid."""
     term_weeks: Annotated[PositiveCount, Field(le=QUARTER_WEEKS)] | None = None
-    """Rent only: nodes are held for terms of this many weeks, by runs of known length; for a whole
+    """Rent only: nodes are held for terms of this many weeks, by runs of known length; a whole
     quarter if left out."""
     minimum_hours: Annotated[PositiveCount, Field(le=RUN_HOURS)] | None = None
     """By the hour only: the least hours that are paid each time; 1 if left out."""
@@ -173,10 +172,10 @@ class Offer(Nodes):
     end_of_sale: Day | None = None
     """Last day of an order."""
     maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
-    """Buy: nodes over the whole horizon. All else: nodes at any one time. No limit if left out."""
+    """Buy: nodes over the whole horizon. All else: nodes at any one time; no limit if left out."""
     deliveries: CountByQuarter | None = None
-    """Buy and reserve: nodes that may enter service in one quarter, at all sites together; by
-    quarter, none in those left out. No limit if left out."""
+    """Buy and reserve: nodes that may enter service in one quarter, at all sites together (by
+    quarter: none in those left out); no limit if left out."""
     maximum_gpus: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
     """By the hour only: GPUs at any one time, of whole nodes; no limit if left out."""
     licence_included: Name | None = None

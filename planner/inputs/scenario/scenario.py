@@ -80,7 +80,7 @@ class Finance(Frozen):
     """Power usage effectiveness: facility power over computer power; rule `policies/pue` if left
     out."""
     licence_usd_per_gpu_year: FigureByGpuType | None = None
-    """Software licence of one GPU: one figure, or by GPU type; none if left out."""
+    """Software licence of one GPU in service; one figure, or by GPU type; none if left out."""
     colocation_usd_per_kw_month: NotNegative | None = None
     """Charge for one kW of nameplate power of owned and bought nodes; none if left out."""
     network_usd_per_port: NotNegative | None = None
@@ -90,8 +90,8 @@ class Finance(Frozen):
     """Largest share of its price that a bought node is worth at the end of the horizon; what its
     useful life leaves if left out."""
     optimism_bias: Annotated[Share, Field(ge=0, le=10)] | None = None
-    """Share by which purchases tend to turn out dearer than planned, as the UK Green Book asks for;
-    shown as an adjusted figure beside the plan's, which it does not change; none if left out."""
+    """Share by which purchases tend to turn out dearer than planned (UK Green Book), shown as an
+    adjusted figure beside the plan's; none if left out."""
     commitments: Literal["shown", "charged"] = "shown"
     """Reservations after the horizon: `shown` beside the plan, or `charged` as a cost of it."""
 
@@ -206,7 +206,7 @@ class Running(Frozen):
     job: Name
     """The job that runs; its entries are its units 1, 2, … in the order listed."""
     node: OneOrMoreNames | None = None
-    """The owned node that holds them, named as in a plan: `xe9680-h100/frankfurt/03`; all whole
+    """The owned node that holds them, named as in a plan, `xe9680-h100/frankfurt/03`; or all whole
     nodes of one unit that spans several."""
     pool: Name | None = None
     """Node type and site, `xe9680-h100/frankfurt`, where the node does not matter or is not
@@ -276,7 +276,7 @@ class Policies(Frozen):
     suffice, by rule `reliability/failures-per-gpu`."""
     growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
     """Share of the GPUs in service that stays free in every quarter, by GPU type over all sites;
-    GPUs of spare nodes count as free, and a run holds its GPUs for its share of the hours."""
+    spare nodes count as free, and a run by its share of the hours."""
     allowed_gpu_types: SomeDifferent[str] | None = None
     """The only GPU types that may be used; all if left out."""
     excluded_gpu_types: Different[str] = ()
@@ -284,8 +284,8 @@ class Policies(Frozen):
     waived_rules: dict[str, Name] = Field(default_factory=dict)
     """Exclusion rules that do not hold here: rule id and reason, both printed in the plan."""
     run_utilization: Annotated[Share, Field(gt=0, le=1)] | None = None
-    """Share of its hours in which a run makes progress; the rest is queueing, failures and
-    maintenance. Rule `policies/run-utilization` if left out."""
+    """Share of its hours in which a run makes progress (the rest is queueing, failures and
+    maintenance); rule `policies/run-utilization` if left out."""
     mig: Literal["never", "same-node", "own-node"] = "never"
     """Whether serving jobs may use MIG partitions: `never`; `same-node`, beside whole GPUs;
     `own-node`, on nodes where every GPU is partitioned."""
@@ -338,28 +338,26 @@ class ResolvedScenario(Frozen):
     use: UserFiles = UserFiles()
     """Your own catalog and rule files."""
     sites: dict[Name, Site] = Field(default_factory=dict)
-    """Where nodes stand, and the limits there, by name; if any is listed, every site that is named
-    must be."""
+    """Where nodes stand, and the limits there; if any is listed, every site that is named must
+    be."""
     fleet: dict[Name, FleetEntry] = Field(default_factory=dict)
-    """Nodes that you own, by a name of your own."""
+    """Nodes that you own."""
     offers: dict[Name, Offer] = Field(default_factory=dict)
-    """What you may buy, rent, reserve or take by the hour, by a name of your own."""
+    """What you may buy, rent, reserve or take by the hour."""
     apis: dict[Name, Api] = Field(default_factory=dict)
-    """APIs that serve a model for a price by the token, by a name of your own, to jobs with `api:
-    allowed`."""
+    """APIs that serve a model for a price by the token, to jobs with `api: allowed`."""
     policies: Policies = Policies()
     """House rules."""
     finance: Finance = Finance()
-    """Parameters of the cost; what is left out follows a policy rule and is listed as an
-    assumption."""
+    """Parameters of the cost."""
     budget: Budget = Budget()
     """What may be paid, by quarter and in total; no limit if left out."""
     teams: dict[Name, Team] = Field(default_factory=dict)
     """Who asks for jobs, with quotas; if any is listed, every team that is named must be."""
     jobs: dict[Name, Job]
-    """What must run, by a name of your own; may be `{}`."""
+    """What must run; may be `{}`."""
     running: tuple[Running, ...] = ()
-    """What runs today, and where; if left out, a plan starts on empty nodes."""
+    """What runs today, and where; empty nodes if left out."""
 
     @model_validator(mode="after")
     def _at_the_only_site(self) -> ResolvedScenario:

@@ -109,12 +109,12 @@ class SpareGroup(Frozen):
     """Node types of a site that share their spare nodes; `nodes` or `racks` says how many."""
 
     node_types: Names
-    """Those that share them; a node type is in one group of a site at most."""
+    """Those that share them; each is in one group of a site at most."""
     nodes: Annotated[SpareNodes, Field(gt=0)] | None = None
     """Nodes that may fail at once: so many empty ones stand in for any that runs a job."""
     racks: PositiveCount | None = None
-    """Racks that may fail at once, such as those on one power feed: as many empty nodes stand in
-    for any that runs a job as that many times the fullest rack holds of the group."""
+    """Racks that may fail at once, such as two on one power feed: so many times what the fullest
+    rack holds of the group stays empty."""
 
     _one_of_both = exactly_one(
         "nodes", "racks", told="give `nodes` or `racks`, what may fail at once"
@@ -125,7 +125,7 @@ class Site(Frozen):
     """A place with its limits; what is left out is not limited."""
 
     power_kw: PowerByQuarter | None = None
-    """What the site can feed, by the nameplates of all nodes in service; `0` until there is power,
+    """What the site can feed, by the nameplates of all nodes in service (`0` until there is power);
     no limit if left out."""
     rack_units: AmountByQuarter | None = None
     """Height that nodes may take; no limit if left out."""
@@ -142,8 +142,8 @@ class Site(Frozen):
         | Annotated[dict[Name, SpareGroup], Field(min_length=1), Tag("by key")],
         ONE_OR_BY_KEY,
     ] = 0
-    """Nodes of this site that may fail at once without a job losing its place: one figure, so many
-    of each pool that runs a job stay empty, or named groups of node types that share them."""
+    """Nodes of this site that may fail at once without a job losing its place: one figure for each
+    pool that runs a job, or named groups of node types that share them."""
 
     @property
     def spares_of_each(self) -> int:
