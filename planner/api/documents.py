@@ -88,11 +88,6 @@ class ReportResult(Result):
     """What its cost depends on; None where that is not known."""
 
     @property
-    def summary(self) -> tuple[str, ...]:
-        """What the plan asks for."""
-        return self._plan.summary
-
-    @property
     def hints(self) -> tuple[str, ...]:
         """What would make the next report better."""
         if self.sensitivity is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from math import inf
 from typing import NamedTuple
@@ -37,7 +36,6 @@ from planner.reporting.traced import TracedFile, TracedPlan
 from planner.whatif.results import PlanSummary
 from planner.whatif.sensitivity import Moved, Sensitivity, Swing
 
-_OF_PICTURE = "Net present cost with one figure moved at a time, the widest first."
 _NAMED = 4
 """Figures that the headline names."""
 _NONE = "–"
@@ -56,9 +54,7 @@ def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
         turns = Blank(f"{command}, where plan.json is, and report again")
         fields.insert(0, ("At which price, growth or delay the recommendation turns", turns))
     else:
-        picture = tornado(found)
         yield Heading("One figure moved at a time", 3)
-        yield from (replace(picture, says=_OF_PICTURE),) if picture else ()  # what is said follows
         yield from beneath(_planned_anew(found))
     yield Fields(tuple(fields))
 
@@ -99,6 +95,7 @@ def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
             "faint",
             _TRACE,
         ),
+        *tornado(found),
         *_swings(found, known),
         *(others if ends else ()),
         Heading("Where the recommendation turns"),
@@ -230,19 +227,19 @@ def then_acquired(figures: PlanSummary) -> str:
     return reason if reason.startswith(NO_PLAN) else f"{NO_PLAN}: {reason}"
 
 
-def tornado(found: Sensitivity) -> Tornado | None:
+def tornado(found: Sensitivity) -> Iterator[Tornado]:
     """Picture what leaves no plan at the top, then what moves the cost most.
 
-    None if the scenario as it stands has no plan to measure from.
+    Nothing if the scenario as it stands has no plan to measure from.
     """
     base = found.base.cost_cents
     if base is None:
-        return None
+        return
     gone = any(one.figures.cost_cents is None for s in found.swings for one in (s.low, s.high))
     edge = " An end without a plan reaches to the edge." if gone else ""
-    return Tornado(
+    yield Tornado(
         title=f"What moves the cost of {found.scenario}",
-        says=f"{_OF_PICTURE}{edge} {headline(found)}",
+        says=f"Net present cost with one figure moved at a time, the widest first.{edge}",
         rows=tuple((one.name, _end(one.low, base), _end(one.high, base)) for one in found.swings),
         middle=(0.0, money_short(base)),
     )

@@ -221,6 +221,7 @@ def risk_document(found: Risk) -> Document:
             tone="faint",
         ),
         *(Paragraph(told, tone="warning") for told in _caveats(found)),
+        cost_bands(found),
         Heading("Cost"),
         table(
             zip(found.percentiles, found.cost_cents, strict=True),
@@ -466,12 +467,13 @@ def comparison_document(compared: Comparison, most: int) -> Document:
         Heading(f"{compared.before.label} → {compared.after.label}", 1),
         Paragraph(_sentence(compared), tone="strong"),
         *((Paragraph(legend, "faint", _SINCE),) if body else ()),
+        *_waterfall_chart(known, compared),
         *body,
     )
 
 
 def changes_since(compared: Comparison) -> Iterator[Block]:
-    """Show what changed since an earlier plan, with a picture of the cost by cause."""
+    """Show what changed since an earlier plan, and how far its forecast was off."""
     _, *blocks = comparison_document(compared, _ROWS)
     yield from beneath(tuple(blocks))
     known = TracedFile(compared, "compare.json", _SINCE)
@@ -486,8 +488,6 @@ def changes_since(compared: Comparison) -> Iterator[Block]:
             came += actual
     if came.value:
         yield Fields((("Forecast error of the demand", known.figure(off / came, "share")),))
-    chart = waterfall_chart(compared, _SINCE)
-    yield from (chart,) if chart else ()
 
 
 def _sentence(compared: Comparison) -> str:
@@ -584,22 +584,18 @@ def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
         )
 
 
-def waterfall_chart(compared: Comparison, trace: str = "") -> Chart | None:
-    """Chart the cost from before to after, cause by cause; None without causes.
-
-    `trace` is the anchor of the paragraph that says where the figures stand.
-    """
+def _waterfall_chart(known: TracedFile, compared: Comparison) -> Iterator[Chart]:
+    """Chart the cost from before to after, cause by cause, where causes are known."""
     steps = compared.waterfall.steps
     if not steps:
-        return None
-    known = TracedFile(compared, "compare.json", trace)
+        return
     bars = {"before": "before.cost_cents"}
     for place, step in enumerate(steps):
         bars[" and ".join(step.causes)] = f"waterfall.steps[{place}].added_cents"
     bars["after"] = "after.cost_cents"
     figures = tuple(known.at(place, "usd") for place in bars.values())
     says = "; ".join(f"{name}: {one.text} USD" for name, one in zip(bars, figures, strict=True))
-    return Chart(
+    yield Chart(
         title="Net present cost, from the plan before to the one after",
         says=f"{says}.",
         categories=tuple(bars),
