@@ -33,8 +33,8 @@ from planner.exchange.exports import (
 )
 from planner.exchange.portfolio import portfolio_csv, portfolio_rows
 from planner.inputs.reading.reader import parse_document
+from planner.inputs.text import some_of
 from planner.planning.store import sound
-from planner.planning.words import some_of
 from planner.reporting import markdown
 from planner.reporting.document import Document
 from planner.reporting.documents import Edition, justification_document, quarterly_document

@@ -28,7 +28,7 @@ from planner.inputs.scenario.job import SERVING_SUFFIX, Job, Tune
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.scenario.schema import scenario_schema
 from planner.inputs.settled import settled_settings
-from planner.inputs.text import csv_text, did_you_mean, one_of
+from planner.inputs.text import csv_text, did_you_mean, one_of, some_of
 from planner.reporting.document import Document
 from planner.reporting.format import record
 from planner.reporting.knowledge import (
@@ -87,8 +87,7 @@ class SizeResult(Result):
     def summary(self) -> tuple[str, ...]:
         """How many GPUs of each type, the cheapest first."""
         found = [f"{one.gpus * one.replicas} × {one.way}" for one, *_ in self._ranked]
-        some = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
-        return (some or "no GPU type can run it",)
+        return (some_of(found, 5) or "no GPU type can run it",)
 
     @property
     def rejections(self) -> list[Row]:

@@ -19,6 +19,7 @@ from typing import Literal
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.settled import Inputs
+from planner.inputs.text import some_of
 from planner.packing import Problem, Solution, Translation, solve, translate
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Incumbent, Infeasible
@@ -33,7 +34,6 @@ from planner.planning.choices import ChoicePrices, other_types
 from planner.planning.doubtful import limiting_figures
 from planner.planning.jobs import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note, Plan, PriorityUse, ProvedStep, Shortage, ShortJob
-from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from planner.costs import CAPEX, NOT_PAID
+from planner.inputs.text import some_of
 from planner.planning.plan import Alternative, Plan, PlannedJob
 from planner.planning.traced_figures import TracedFigure, total, where
-from planner.planning.words import some_of
 from planner.reporting.document import (
     Blank,
     Block,

@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import TypeVar
 
 from planner.costs import NOT_PAID
-from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.inputs.scenario.quarter import WEEK_HOURS, nodes_text
+from planner.inputs.text import some_of
 from planner.planning.plan import Acquisition, HourlyUse, NodeRelease, Plan
-from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
     Blank,
     Block,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 from math import inf
 from typing import NamedTuple
@@ -185,7 +185,7 @@ def headline(found: Sensitivity) -> str:
         if moved.figures.result == "infeasible"
     ]
     if none:
-        told += f"; {NO_PLAN} exists with {_some(none)}"
+        told += f"; {NO_PLAN} exists with {listed(none, 'or', _NAMED)}"
     # Whether there is a plan is open where the search ended before it knew.
     unknown = [
         one.name
@@ -193,18 +193,13 @@ def headline(found: Sensitivity) -> str:
         if any(moved.figures.result != "infeasible" for moved in one.without_plan)
     ]
     if unknown:
-        told += f"; {NO_PLAN} was found at some values of {_some(unknown)}"
+        told += f"; {NO_PLAN} was found at some values of {listed(unknown, 'or', _NAMED)}"
     widest = next((one for one in found.swings if not one.without_plan and one.spread_cents), None)
     if widest is not None:
         spread = money_short(widest.spread_cents or 0)
         which = "of the others, it moves most with" if none or unknown else "it moves most with"
         told += f"; {which} {widest.name}, by {spread} from end to end"
     return f"{told}."
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return listed([*names[:_NAMED], f"{more:,} more"] if more > 0 else names, "or")
 
 
 def _stated(one: Swing, moved: Moved) -> str:

@@ -500,9 +500,7 @@ def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
     yield Paragraph(f"As asked, beside all that is kept: {job.cause}.")
     if job.remedies:
         each = ", each by itself" if len(job.remedies) > 1 else ""
-        more = len(ahead) - _NAMED
-        first = listed([*ahead[:_NAMED], f"{more:,} more"] if more > 0 else ahead)
-        but = f", if {first} did not take the room first" if ahead else ""
+        but = f", if {listed(ahead, most=_NAMED)} did not take the room first" if ahead else ""
         yield Paragraph(f"What would keep it as asked{each}{but}:")
         yield Bullets(job.remedies)
 

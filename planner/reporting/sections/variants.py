@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from planner.inputs.scenario.quarter import nodes_text
 from planner.inputs.text import csv_text, flow
 from planner.planning.traced_figures import NOTHING, TracedFigure
-from planner.planning.words import nodes_text
 from planner.reporting.document import (
     Bands,
     Block,
