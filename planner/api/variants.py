@@ -44,7 +44,6 @@ from planner.reporting.sections.variants import (
     sweep_csv,
     sweep_document,
     sweep_rows,
-    titles_of,
 )
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import Alternatives, find_alternatives
@@ -364,11 +363,7 @@ class SweepResult(Result):
 
     def rows(self) -> list[Row]:
         """The rows of `sweep.csv`, with the same columns; numbers that are set are numbers."""
-        records, titles = sweep_rows(self._found), titles_of(self._found)
-        for row, told in zip(self._found, records, strict=True):
-            numbers = {one.path: _number(one) for one in row.variant.settings}
-            told.update((titles[path], value) for path, value in numbers.items())
-        return records
+        return sweep_rows(self._found)
 
     def files(self) -> dict[str, str | bytes]:
         """`sweep.csv`, the page in Markdown and HTML."""
@@ -378,14 +373,6 @@ class SweepResult(Result):
 
     def _document(self) -> Document:
         return sweep_document(self._scenario, self._found)
-
-
-def _number(override: Override) -> object:
-    """A value that is set: a number where it is one, else as it was written."""
-    found, text = override.value, override.value_text
-    if not isinstance(found, int | Decimal) or text.startswith(("+", "-")):
-        return text
-    return float(found) if isinstance(found, Decimal) else found
 
 
 def sweep(
