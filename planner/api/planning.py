@@ -336,7 +336,7 @@ class ExplainResult(Result):
     def __init__(self, found: Explanation) -> None:
         """Private: `planner.explain` gives explanations."""
         super().__init__(found.job.name, found)
-        self._drawn = explanation_document(found)
+        self._drawn = (*explanation_document(found),)
 
     def rows(self) -> list[Row]:
         """A row for each GPU type: whether it is chosen, what a unit would add, and why."""

@@ -124,9 +124,8 @@ class SizeResult(Result):
         ]
 
     def _document(self) -> Document:
-        return sizing_document(
-            self._found, self._ranked, self._book, sums=self._sums, calibration=self._calibration
-        )
+        told = (self._found, self._ranked, self._book)
+        return (*sizing_document(*told, sums=self._sums, calibration=self._calibration),)
 
 
 def _ranked(candidates: Sequence[Candidate], facts: Catalog) -> list[RentedCandidate]:
@@ -498,7 +497,7 @@ def rules(rule: str | None = None, *, rules: FilePath | Sequence[FilePath] = ())
         chosen, document = tuple(book.rules.values()), rules_document(book.rules.values())
     else:
         require_known(rule, book.rules, "rule")
-        chosen, document = (book.rules[rule],), rule_document(book.rules[rule])
+        chosen, document = (book.rules[rule],), (*rule_document(book.rules[rule]),)
     rows = [record(one, "id kind title") for one in chosen]
     return KnowledgeResult(rule or "rules", rows, document)
 

@@ -23,7 +23,6 @@ from planner.reporting.document import (
     columns_for,
     rest,
     table,
-    whole,
 )
 from planner.reporting.format import (
     Style,
@@ -384,7 +383,6 @@ def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) 
 _OF_UNITS = ("Short", "Units short × quarters")
 
 
-@whole
 def shortage_section(plan: Plan) -> Iterator[Block]:
     """Show who gives way, by priority and job; nothing if every job is kept as asked."""
     shortage = plan.shortage

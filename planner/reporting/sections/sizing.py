@@ -21,7 +21,6 @@ from planner.reporting.document import (
     Verbatim,
     columns_for,
     table,
-    whole,
 )
 from planner.reporting.format import (
     code,
@@ -145,7 +144,6 @@ class RentedCandidate(NamedTuple):
     """None for serving jobs, and for runs of unknown length."""
 
 
-@whole
 def sizing_document(
     sizing: Sizing,
     ranked: Sequence[RentedCandidate],
@@ -505,7 +503,6 @@ def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
         yield Bullets(job.remedies)
 
 
-@whole
 def explanation_document(told: Explanation) -> Iterator[Block]:
     """Give the answer first, then where, why not elsewhere, and the derivations."""
     job, short = told.job, told.shortage
