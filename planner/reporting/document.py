@@ -180,7 +180,7 @@ def columns_for(
 def rest(left: int, noun: str, where: str) -> Iterator[Paragraph]:
     """Return `… 3 more rows, all of them in plan.json`, or nothing if no row is left out."""
     if left > 0:
-        yield Paragraph(f"… {count_of(left, f'more {noun}')}{where}", tone="faint")
+        yield Paragraph(f"… {count_of(left, f'more {noun}')}{where}")
 
 
 def titled(sections: Iterable[tuple[str, Iterable[Block]]], level: int = 2) -> tuple[Block, ...]:

@@ -9,7 +9,7 @@ flip it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from planner.costs import CAPEX, NOT_PAID
@@ -47,6 +47,7 @@ from planner.reporting.sections import (
 )
 from planner.reporting.traced import (
     ALONE,
+    Detail,
     RelatedResults,
     Section,
     TracedPlan,
@@ -56,22 +57,10 @@ from planner.reporting.traced import (
 # The report of a plan
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """How much of a large portfolio is shown; plan.json always has everything."""
-
-    jobs: int
-    map_lines: int
-    """Lines of the node map per quarter."""
-    notes: int
-    whole: bool
-    """Whether sources of prices and rules, and every file, are written out."""
-
-
-SCREEN = Detail(jobs=60, map_lines=40, notes=20, whole=False)
+SCREEN = Detail(jobs=60, lines=40, notes=20, whole=False, wide=False)
 """For a terminal."""
-FULL = Detail(jobs=1000, map_lines=200, notes=500, whole=True)
-"""For a document."""
+FULL = Detail(wide=False)
+"""For a document that a terminal may show, too."""
 _WARNINGS_IN_BRIEF = 3
 _IN_BRIEF = (
     "changes",
@@ -88,53 +77,32 @@ _IN_BRIEF = (
     "warnings",
 )
 _TABLES_ALONE = ("bill", "releases")
-_UNEXPLAINED = ("short", "jobs", "traffic", "cost")
-
-
-def _report(detail: Detail) -> dict[str, Section]:
-    """Yield every section of the report by its key; a section that is not read is not drawn."""
-    lines, notes, whole = detail.map_lines, detail.notes, detail.whole
-    return {
-        "changes": ("Changes to the scenario", lambda one: proof.changes_section(one.plan.changes)),
-        "warnings": (
-            "Warnings",
-            lambda one: proof.notes_section(one.plan.warnings, notes, "warning", whole=whole),
-        ),
-        "short": ("Jobs that give way", lambda one: jobs.shortage_section(one.plan)),
-        "bill": (
-            "Purchases and rents",
-            lambda one: purchases.bill_section(one, full=False, sources=whole),
-        ),
-        "releases": ("Owned nodes let go", purchases.releases_section),
-        "moves": ("Moves", lambda one: placement.moves_section(one.plan, lines)),
-        "map": ("Node map", lambda one: placement.node_map(one, lines)),
-        "schedule": ("Schedule", lambda one: placement.schedule_section(one.plan, lines)),
-        "shared": ("Shared GPUs", lambda one: placement.shared_section(one.plan, lines)),
-        "jobs": ("Jobs", lambda one: jobs.jobs_section(one, detail.jobs, full=False)),
-        "evidence": ("Evidence behind the needs", lambda one: sizing.evidence_section(one.plan)),
-        "traffic": ("Traffic and latency", jobs.traffic_section),
-        "apis": ("APIs", jobs.apis_section),
-        "demand": ("Demand against capacity", capacity.forecast_section),
-        "utilization": ("Utilization", capacity.utilization_section),
-        "sites": ("Sites", lambda one: capacity.sites_section(one, lines, full=False)),
-        "cost": ("Cost", cost.plan_cost_section),
-        "near": ("What small changes would save", lambda one: proof.near_miss_section(one.plan)),
-        "teams": ("Teams", cost.teams_section),
-        "rejections": ("Rejected GPU types", lambda one: jobs.rejections_section(one.plan)),
-        "assumptions": (
-            "Assumptions",
-            lambda one: proof.notes_section(one.plan.assumptions, notes, "plain", whole=whole),
-        ),
-        "rules": (
-            "Rules and their sources",
-            lambda one: proof.rules_section(one, listed_too=whole),
-        ),
-        "proof": ("Proof and provenance", lambda one: proof.proof_section(one, files=whole)),
-        "checks": (
-            "What the check confirmed",
-            lambda one: [Bullets(one.plan.proof.checks)] * whole,
-        ),
-    }
+_REPORT: dict[str, Section] = {
+    "changes": ("Changes to the scenario", proof.changes_section),
+    "warnings": ("Warnings", proof.warnings_section),
+    "short": ("Jobs that give way", jobs.shortage_section),
+    "bill": ("Purchases and rents", purchases.bill_section),
+    "releases": ("Owned nodes let go", purchases.releases_section),
+    "moves": ("Moves", placement.moves_section),
+    "map": ("Node map", placement.node_map),
+    "schedule": ("Schedule", placement.schedule_section),
+    "shared": ("Shared GPUs", placement.shared_section),
+    "jobs": ("Jobs", jobs.jobs_section),
+    "evidence": ("Evidence behind the needs", sizing.evidence_section),
+    "traffic": ("Traffic and latency", jobs.traffic_section),
+    "apis": ("APIs", jobs.apis_section),
+    "demand": ("Demand against capacity", capacity.forecast_section),
+    "utilization": ("Utilization", capacity.utilization_section),
+    "sites": ("Sites", capacity.sites_section),
+    "cost": ("Cost", cost.plan_cost_section),
+    "near": ("What small changes would save", proof.near_miss_section),
+    "teams": ("Teams", cost.teams_section),
+    "rejections": ("Rejected GPU types", jobs.rejections_section),
+    "assumptions": ("Assumptions", proof.left_open_section),
+    "rules": ("Rules and their sources", proof.rules_section),
+    "proof": ("Proof and provenance", proof.proof_section),
+    "checks": ("What the check confirmed", proof.checks_section),
+}
 
 
 def _opening(plan: Plan) -> Iterator[Block]:
@@ -146,9 +114,8 @@ def _opening(plan: Plan) -> Iterator[Block]:
 
 def plan_document(plan: Plan, detail: Detail) -> Document:
     """Return the whole report."""
-    traced = TracedPlan(plan)
-    parts = ((title, told(traced)) for title, told in _report(detail).values())
-    return (*_opening(plan), *titled(parts))
+    traced = TracedPlan(plan, detail=detail)
+    return (*_opening(plan), *titled((title, told(traced)) for title, told in _REPORT.values()))
 
 
 def brief_document(plan: Plan, detail: Detail) -> Document:
@@ -156,16 +123,14 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
 
     Without explanations of how to read a part, and without the lines below a bill.
     """
-    traced = TracedPlan(plan)
-    sections = _report(replace(detail, notes=_WARNINGS_IN_BRIEF))
-    sections["cost"] = ("Cost", cost.cost_by_quarter)
+    traced = TracedPlan(plan, detail=replace(detail, notes=_WARNINGS_IN_BRIEF))
+    sections = {**_REPORT, "cost": ("Cost", cost.cost_by_quarter)}
     shown = [*_IN_BRIEF, *(["proof"] * bool(plan.proof.second_opinions))]
 
     def brief(key: str) -> Iterator[Block]:
         for block in sections[key][1](traced):
             faint = isinstance(block, Paragraph) and block.tone == "faint"
-            listed = isinstance(block, Bullets) and key in _TABLES_ALONE
-            if not (listed or (faint and key in _UNEXPLAINED)):
+            if not (faint or (isinstance(block, Bullets) and key in _TABLES_ALONE)):
                 yield block
 
     opening, *_, ask = _opening(plan)
@@ -174,8 +139,8 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
 
 def drawn_document(plan: Plan) -> Document:
     """Return a plan for a screen: its report with pictures, and every figure with its formula."""
-    sections = {**_report(FULL), "how": ("How figures come about", proof.how_section)}
-    return (*_opening(plan), *numbered_sections(plan, sections))
+    sections = {**_REPORT, "how": ("How figures come about", proof.how_section)}
+    return (*_opening(plan), *numbered_sections(plan, sections, detail=FULL))
 
 
 def jobs_document(plan: Plan) -> Document:
@@ -391,8 +356,8 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
     yield from jobs.stated_table(traced)
     yield from capacity.forecast_section(traced)
     parts = (
-        ("What does not fit", beneath(jobs.shortage_section(traced.plan))),
-        ("Evidence behind the needs", sizing.evidence_section(traced.plan)),
+        ("What does not fit", beneath(jobs.shortage_section(traced))),
+        ("Evidence behind the needs", sizing.evidence_section(traced)),
     )
     yield from titled(parts, 3)
 
@@ -408,8 +373,8 @@ def _options(traced: TracedPlan) -> Iterator[Block]:
     yield from options.options_section(traced)
     yield Heading("Why not other GPU types", 3)
     yield from jobs.gpu_types_section(traced)
-    yield from jobs.rejections_section(traced.plan)
-    yield from titled((("What small changes would save", proof.near_miss_section(traced.plan)),), 3)
+    yield from jobs.rejections_section(traced)
+    yield from titled((("What small changes would save", proof.near_miss_section(traced)),), 3)
 
 
 def _trace(traced: TracedPlan) -> Iterator[Block]:
@@ -465,7 +430,7 @@ def _changes(traced: TracedPlan) -> Iterator[Block]:
 def _demand(traced: TracedPlan) -> Iterator[Block]:
     yield jobs.demand_table(traced)
     yield jobs.held_table(traced)
-    short = beneath(jobs.shortage_section(traced.plan))
+    short = beneath(jobs.shortage_section(traced))
     yield from titled((("What does not fit", short),), 3)
 
 
@@ -483,13 +448,18 @@ def _resources(traced: TracedPlan) -> Iterator[Block]:
     asked = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
     yield Fields(((asked, Blank("monitoring")),))
     yield from placement.node_map(traced)
-    sites = ("Power and space", capacity.sites_section(traced))
-    yield from titled((*placement.placement_parts(traced), sites), 3)
+    parts = (
+        ("Schedule of runs", beneath(placement.schedule_section(traced))),
+        ("Shared GPUs", beneath(placement.shared_section(traced))),
+        ("Moves", placement.moves_section(traced)),
+        ("Power and space", capacity.sites_section(traced)),
+    )
+    yield from titled(parts, 3)
 
 
 def _orders(traced: TracedPlan) -> Iterator[Block]:
     """Show what is acquired at which price, who orders it, and what is released."""
-    yield from purchases.bill_section(traced, full=False)
+    yield from purchases.bill_section(traced)
     if traced.orders:
         yield Fields((("Orders placed, by whom and when", Blank()),))
     yield from purchases.releases_section(traced)
@@ -510,7 +480,7 @@ _QUARTERLY: dict[str, Section] = {
         "Assumptions and risks",
         lambda traced: (*proof.assumptions_section(traced), *proof.risks_section(traced)),
     ),
-    "provenance": ("Provenance", lambda traced: proof.provenance_section(traced, files=False)),
+    "provenance": ("Provenance", proof.provenance_section),
     "how": ("How figures come about", proof.how_section),
 }
 _QUARTERLY_IN_SHORT = ("ask", "since", "capacity", "need", "orders", "alarms")

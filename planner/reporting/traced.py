@@ -52,6 +52,24 @@ class RelatedResults:
 ALONE = RelatedResults()
 
 
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of a large portfolio is shown; plan.json always has everything."""
+
+    jobs: int = 1000
+    lines: int = 200
+    """Of nodes, racks, runs and moves, in each quarter."""
+    notes: int = 500
+    whole: bool = True
+    """Whether sources of prices and rules, and every file, are written out."""
+    wide: bool = True
+    """Whether tables have all columns: those of a page, and not of a terminal."""
+
+
+PAGE = Detail()
+"""For the documents that a plan is decided by."""
+
+
 def anchor_of(place: int) -> str:
     """Return the anchor of a section by its position, from 0."""
     return f"section-{place + 1}"
@@ -149,9 +167,10 @@ class TracedPlan(TracedFile):
         titles: Mapping[str, str] = _NO_TITLES,
         name: str = "",
         beside: RelatedResults = ALONE,
+        detail: Detail = PAGE,
     ) -> None:
         super().__init__(plan, name, "")
-        self.plan, self.beside = plan, beside
+        self.plan, self.beside, self.detail = plan, beside, detail
         self._titles = titles
         self.accounts = Accounts(plan, self.read)
         self.capacity = Capacity(plan, self.read)
@@ -256,6 +275,7 @@ def numbered_sections(
     plan: Plan,
     sections: Mapping[str, Section],
     beside: RelatedResults = ALONE,
+    detail: Detail = PAGE,
     *,
     appendices: Collection[str] = (),
 ) -> tuple[Block, ...]:
@@ -264,14 +284,14 @@ def numbered_sections(
     Sections without content are left out and take no number.
     """
     letters, numbers = iter(ascii_uppercase), iter(range(1, len(sections) + 1))
-    draft = TracedPlan(plan, beside=beside)
+    draft = TracedPlan(plan, beside=beside, detail=detail)
     titles = {
         key: f"{next(letters) if key in appendices else next(numbers)}. {title}"
         if any(True for _ in told(draft))
         else ""
         for key, (title, told) in sections.items()
     }
-    traced = TracedPlan(plan, titles, beside=beside)
+    traced = TracedPlan(plan, titles, beside=beside, detail=detail)
     blocks: list[Block] = []
     for place, (key, (title, told)) in enumerate(sections.items()):
         if content := tuple(told(traced)):

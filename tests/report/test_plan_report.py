@@ -6,7 +6,6 @@ from planner.planning.plan import Note
 from planner.reporting.document import Heading
 from planner.reporting.documents import (
     FULL,
-    Detail,
     drawn_document,
     justification_document,
     plan_document,
@@ -15,7 +14,7 @@ from planner.reporting.documents import (
 from planner.reporting.sections.placement import node_map
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.terminal import TerminalOptions, render
-from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import Detail, TracedPlan
 from tests.report.pages import plan_page, screen
 from tests.stated import changed
 
@@ -135,7 +134,7 @@ def map_of(plan, placements, page=78):
         for pool in plan.pools
     )
     changes = {"quarters": labels, "nodes": nodes, "placements": placements, "pools": pools}
-    blocks = node_map(TracedPlan(changed(plan, **changes)), 40)
+    blocks = node_map(TracedPlan(changed(plan, **changes)))
     text = render(blocks, TerminalOptions(page, unicode=True))
     return labels, text.partition("free, ")[0].splitlines()[:-1]
 
@@ -155,7 +154,7 @@ def test_quarters_that_look_alike_share_a_column_of_the_map(plan):
 
 
 def test_a_long_portfolio_is_cut_and_says_how_much_is_left(plan):
-    small = Detail(jobs=1, map_lines=1, notes=1, whole=True)
+    small = Detail(jobs=1, lines=1, notes=1, whole=True)
     text = render(plan_document(plan, small), TerminalOptions(100))
     tags = round(sum(job.tag_cents for job in plan.jobs[1:]) / 100)
     assert f"… 3 more jobs with tags of {tags:,} USD, all of them in plan.json" in text

@@ -7,7 +7,7 @@ from planner.reporting import markdown
 from planner.reporting.sections.capacity import sites_section
 from planner.reporting.sections.jobs import shortage_section
 from planner.reporting.sections.placement import moves_section
-from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import Detail, TracedPlan
 from tests.report.pages import justification, plan_page
 from tests.stated import changed
 
@@ -47,7 +47,9 @@ def racked(plan, *, fourth=(2, 1)):
 
 
 def shown(plan, *sites, most=8):
-    return markdown.render(sites_section(TracedPlan(changed(plan, sites=sites)), most, full=False))
+    return markdown.render(
+        sites_section(TracedPlan(changed(plan, sites=sites), detail=Detail(lines=most, wide=False)))
+    )
 
 
 def estimated(plan, keys):
@@ -189,7 +191,7 @@ def moved(unit, *, leaves):
 def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words):
     cost = sum(move.cost_cents for move in moves)
     current = CurrentPlacement(units=5, pinned=0, moves=moves, cost_cents=cost)
-    text = markdown.render(moves_section(changed(plan, current=current), 8))
+    text = markdown.render(moves_section(TracedPlan(changed(plan, current=current))))
     assert words in text
     units = [move.unit for move in moves]
     if units == [1, 2, 3]:
@@ -199,16 +201,16 @@ def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words)
 
 
 def test_a_triage_that_is_not_proved_says_what_is_open(short):
-    text = markdown.render(shortage_section(short))
+    text = markdown.render(shortage_section(TracedPlan(short)))
     assert "### claims-tune: delayed by 1 quarter" in text
     assert "might" not in text
     assert "What would keep it" not in text
     first, second = short.shortage.priorities
     unsure = changed(short.shortage, priorities=(first, changed(second, proved=False)))
-    text = markdown.render(shortage_section(changed(short, shortage=unsure)))
+    text = markdown.render(shortage_section(TracedPlan(changed(short, shortage=unsure))))
     assert "fewer jobs might have to give way" in text
     dear = changed(short.shortage, bound_cents=short.proof.cost_cents - 1_000_00)
-    text = markdown.render(shortage_section(changed(short, shortage=dear)))
+    text = markdown.render(shortage_section(TracedPlan(changed(short, shortage=dear))))
     assert "might be cheaper, by at most $1,000.00." in text
 
 
@@ -224,7 +226,9 @@ def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
         }
     )
     text = markdown.render(
-        shortage_section(changed(short, shortage=changed(short.shortage, steps=(step,))))
+        shortage_section(
+            TracedPlan(changed(short, shortage=changed(short.shortage, steps=(step,))))
+        )
     )
     assert "jobs of priority 25 that are dropped: no fewer than 1: " in text
     assert "solver confirmed: confirmed; solver undecided: undecided, its time ended" in text

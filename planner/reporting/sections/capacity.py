@@ -276,7 +276,6 @@ def alarms_section(traced: TracedPlan) -> Iterator[Block]:
 
 # Sites
 
-_MOST_RACKS = 400
 _DRAWN = ("Nodes", "kW mean", "Heat, kBTU/h", "Ports")
 """Titles of what stands in a table of its own, so that both print in a normal size."""
 _UNTOLD = ("–", "not stated")
@@ -299,14 +298,12 @@ def limit_style(limit: SiteLimit) -> Style:
     return "kw" if limit.unit == "W" else "count"
 
 
-def sites_section(
-    traced: TracedPlan, most_racks: int = _MOST_RACKS, *, full: bool = True
-) -> Iterator[Block]:
+def sites_section(traced: TracedPlan) -> Iterator[Block]:
     """Show what is taken of each site and what it allows, alike quarters once; then the racks.
 
-    With `full`, also what owned nodes took before, and sites without a limit.
+    On a page, also what owned nodes took before, and sites without a limit.
     """
-    plan = traced.plan
+    plan, full = traced.plan, traced.detail.wide
     stated = {use.site: place for place, use in enumerate(plan.sites)}
     sites = traced.capacity.sites if full else [use.site for use in plan.sites]
     if not sites:
@@ -364,7 +361,7 @@ def sites_section(
         )
     if sentences := list(filter(None, map(_about, plan.sites))):
         yield Paragraph(" ".join(sentences))
-    yield from _racks(traced, most_racks)
+    yield from _racks(traced)
     if full:
         yield from _comings_and_goings(traced)
 
@@ -439,9 +436,9 @@ def _spares(name: str, group: SpareGroup) -> str:
     return f"{name}: {kept}{shared if len(group.node_types) > 1 else f' of {group.node_types[0]}'}"
 
 
-def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
+def _racks(traced: TracedPlan) -> Iterator[Block]:
     """Show what each rack holds, temporary nodes with their quarters, and its peak."""
-    plan = traced.plan
+    plan, most = traced.plan, traced.detail.lines
     held: dict[tuple[str, int], dict[tuple[str, ...], list[Node]]] = defaultdict(dict)
     for node in plan.nodes:
         by_rack: dict[int, list[str]] = defaultdict(list)

@@ -50,7 +50,6 @@ from planner.sizing.candidate import ServingFigures
 
 _DERIVED_NAMED = 5
 _TAG, _WHY_NOT = "Tag, USD", "Why not"
-_JOBS_SHOWN = 1000
 _DECIDING = {
     "memory_gb",
     "peak_gb_per_gpu",
@@ -99,14 +98,12 @@ _Row = tuple[int, int | None, str]
 """Place of a job, place of one of its candidates or None, and what a unit runs on."""
 
 
-def jobs_section(
-    traced: TracedPlan, most: int = _JOBS_SHOWN, *, full: bool = True
-) -> Iterator[Block]:
-    """One row per job and GPU type that it keeps; `full` with where its nodes are from.
+def jobs_section(traced: TracedPlan) -> Iterator[Block]:
+    """One row per job and GPU type that it keeps; on a page with where its nodes are from.
 
     A long portfolio is cut, with the sum of what is left out.
     """
-    plan = traced.plan
+    plan, most, full = traced.plan, traced.detail.jobs, traced.detail.wide
     if not plan.jobs:
         yield Paragraph("The scenario has no jobs.")
         return
@@ -205,11 +202,12 @@ def _rows(plan: Plan, most: int) -> Iterator[_Row]:
             yield place, places[way], f"{told}× {taken(one)}{share}"
 
 
-def rejections_section(plan: Plan) -> tuple[Block, ...]:
+def rejections_section(traced: TracedPlan) -> Iterator[Block]:
     """Show GPU types that jobs may not or cannot use, grouped by rule.
 
     The scenario's own restrictions are no findings: one line says how many jobs they concern.
     """
+    plan = traced.plan
     by_rule: dict[str, dict[str, list[Rejection]]] = defaultdict(lambda: defaultdict(list))
     concerned: Counter[str] = Counter()
     jobs_of_sizing = Counter(job.sizing for job in plan.jobs)
@@ -234,7 +232,10 @@ def rejections_section(plan: Plan) -> tuple[Block, ...]:
         f"{'some of ' if len(by_rule[rule]) > 1 else ''}{listed(sorted(by_rule[rule]))}"
         for rule in own
     ]
-    return (*((found,) if found.rows else ()), *((Bullets(tuple(lines)),) if lines else ()))
+    if found.rows:
+        yield found
+    if lines:
+        yield Bullets(tuple(lines))
 
 
 def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
@@ -275,12 +276,12 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
 
 def demand_table(traced: TracedPlan) -> Table:
     """Show units of each job by quarter."""
-    plan = traced.plan
+    plan, most = traced.plan, traced.detail.jobs
     caption = "Units asked for, by quarter: replicas of a model, or tuning jobs with all their runs"
-    if len(plan.jobs) > _JOBS_SHOWN:
-        caption += f"; the first {_JOBS_SHOWN:,} of {len(plan.jobs):,} jobs"
+    if len(plan.jobs) > most:
+        caption += f"; the first {most:,} of {len(plan.jobs):,} jobs"
     return table(
-        range(len(plan.jobs))[:_JOBS_SHOWN],
+        range(len(plan.jobs))[:most],
         ("Job", "text", traced.job),
         ("What it is", "text", lambda at: plan.sizings[plan.jobs[at].sizing].summary),
         ("Team", "text", lambda at: plan.jobs[at].team or "–"),
@@ -294,7 +295,7 @@ def held_table(traced: TracedPlan) -> Table:
     """Show the GPUs that each job holds, by quarter."""
     jobs, held = traced.plan.jobs, traced.capacity.held
     return table(
-        range(len(jobs))[:_JOBS_SHOWN],
+        range(len(jobs))[: traced.detail.jobs],
         ("Job", "text", traced.job),
         *traced.by_quarter(lambda at, quarter: held(jobs[at].name, quarter)),
         caption="GPUs that each job holds, by quarter"
@@ -308,7 +309,7 @@ def stated_table(traced: TracedPlan) -> Iterator[Table]:
     columns = {"Owner": "owner", "Benefit": "benefit", "If it does not run": "if_not_met"}
     if told:
         yield table(
-            told[:_JOBS_SHOWN],
+            told[: traced.detail.jobs],
             ("Job", "text", lambda job: job.name),
             *columns_for(
                 columns.items(),
@@ -325,7 +326,7 @@ def decisions_section(traced: TracedPlan) -> Iterator[Block]:
     Jobs that are specified alike share the steps.
     """
     told: dict[tuple[str, str], str] = {}
-    jobs = traced.plan.jobs
+    jobs, most = traced.plan.jobs, traced.detail.jobs
     yield Paragraph(
         "Each job with the sums that decided its GPUs, and what a unit on other GPUs would add to "
         "the bound, which fills nodes in fractions: where that is 0, no plan of whole nodes with "
@@ -333,9 +334,9 @@ def decisions_section(traced: TracedPlan) -> Iterator[Block]:
         f"{code('planner explain PLAN.json JOB')} writes every sum out with its sources.",
         tone="faint",
     )
-    for place, job in enumerate(jobs[:_JOBS_SHOWN]):
+    for place, job in enumerate(jobs[:most]):
         yield Fold(job.name, traced.job_anchor[job.name], tuple(_decision(traced, place, told)))
-    yield from rest(len(jobs) - _JOBS_SHOWN, "job", ", all of them in plan.json")
+    yield from rest(len(jobs) - most, "job", ", all of them in plan.json")
 
 
 def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) -> Iterator[Block]:
@@ -383,9 +384,9 @@ def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) 
 _OF_UNITS = ("Short", "Units short × quarters")
 
 
-def shortage_section(plan: Plan) -> Iterator[Block]:
+def shortage_section(traced: TracedPlan) -> Iterator[Block]:
     """Show who gives way, by priority and job; nothing if every job is kept as asked."""
-    shortage = plan.shortage
+    plan, shortage = traced.plan, traced.plan.shortage
     if shortage is None:
         return
     of_units = any(use.units_short for use in shortage.priorities)
@@ -452,7 +453,6 @@ _SMALL = 100
 _QUARTER_DAYS = 91
 _FAR_DAYS = 3650
 """Beyond this many days, nobody asks when traffic will have grown."""
-_MANY_ROWS = 200
 
 
 def apis_section(traced: TracedPlan) -> Iterator[Block]:
@@ -559,7 +559,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     def replicas(row: _Serves) -> str:
         return copies_of(row.replicas, row.candidate.gpus, row.candidate.prefill_gpus)
 
-    shown = rows[:_MANY_ROWS]
+    shown = rows[: traced.detail.lines]
     first = {row.job.name: row for row in reversed(rows)}
     yield table(
         shown,
@@ -599,7 +599,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         return traced.figure(cents / every, "rate")
 
     yield table(
-        [at for at, use in enumerate(plan.endpoints[:_MANY_ROWS]) if use.job in first],
+        [at for at, use in enumerate(plan.endpoints[: traced.detail.lines]) if use.job in first],
         ("Job", "text", lambda at: plan.endpoints[at].job),
         ("At once", "number", lambda at: figure(of(at), "concurrency", "count")),
         ("Answer, s", "number", lambda at: figure(of(at), "e2e_ms", "seconds")),

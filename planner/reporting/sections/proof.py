@@ -7,9 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
-from planner.inputs.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
-from planner.planning.plan import Note, Plan, RuleUse, SettingUse
+from planner.planning.plan import Note, RuleUse, SettingUse
 from planner.reporting.document import (
     Blank,
     Block,
@@ -40,10 +39,10 @@ from planner.reporting.sections.variants import risk_rows
 from planner.reporting.traced import TracedPlan
 
 
-def near_miss_section(plan: Plan) -> Iterator[Block]:
+def near_miss_section(traced: TracedPlan) -> Iterator[Block]:
     """Show small changes that save much, most first; nothing if none was found."""
     lines = []
-    for one in sorted(plan.near_misses, key=lambda one: -one.saved_cents):
+    for one in sorted(traced.plan.near_misses, key=lambda one: -one.saved_cents):
         targets = listed([f"{key} {ms:,.0f}" for key, ms in one.latency_ms])
         freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}; "
         change = f"{percent(one.share, 0)} less traffic of {one.job}"
@@ -64,11 +63,11 @@ _BY_RULE = re.compile(r" \([a-z/0-9-]+\)$")
 _LEFT_OPEN = " (the job leaves it open)"
 
 
-def changes_section(changes: Sequence[AppliedChange]) -> Iterator[Block]:
+def changes_section(traced: TracedPlan) -> Iterator[Block]:
     """Show what overrides and `--set` changed before planning, in order."""
-    if changes:
+    if traced.plan.changes:
         yield table(
-            changes,
+            traced.plan.changes,
             ("Value", "text", lambda one: one.path),
             ("Was", "text", lambda one: shortened(one.before or "not stated", _LONGEST)),
             ("Is", "text", lambda one: shortened(one.after or "deleted", _LONGEST)),
@@ -76,9 +75,26 @@ def changes_section(changes: Sequence[AppliedChange]) -> Iterator[Block]:
         )
 
 
-def notes_section(notes: Sequence[Note], most: int, tone: Tone, *, whole: bool) -> Iterator[Block]:
-    """Show at most so many notes; with `whole` false, one line for those that differ in figures."""
-    lines = [_line(*note) for note in merged_notes(notes, whole=whole)]
+def warnings_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show what a reader should know first."""
+    yield from _notes(traced, traced.plan.warnings, "warning")
+
+
+def left_open_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show in lines what the inputs leave open and a rule filled in."""
+    yield from _notes(traced, traced.plan.assumptions, "plain")
+
+
+def checks_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show every statement that the independent check confirmed."""
+    if traced.detail.whole:
+        yield Bullets(traced.plan.proof.checks)
+
+
+def _notes(traced: TracedPlan, notes: Sequence[Note], tone: Tone) -> Iterator[Block]:
+    """Show notes; in short, one line for those that differ in figures."""
+    lines = [_line(*note) for note in merged_notes(notes, whole=traced.detail.whole)]
+    most = traced.detail.notes
     if lines:
         yield Bullets(tuple(lines[:most]), tone)
     yield from rest(len(lines) - most, "note", ", all of them in plan.json")
@@ -210,11 +226,11 @@ _QUESTION = ("scenario", "base")
 _APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
 
 
-def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
+def proof_section(traced: TracedPlan) -> Iterator[Block]:
     """Show status, bound with its terms, the independent check, and the plan's inputs.
 
-    `files` are listed, or their number if there are many of a role; otherwise a sentence
-    mentions them.
+    Files are listed, or their number if there are many of a role; in short, a sentence mentions
+    them.
     """
     plan, proof, made_by = traced.plan, traced.plan.proof, traced.plan.provenance
     yield Paragraph(
@@ -222,7 +238,7 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
         f"{usd(proof.bound_cents)}: no plan for these inputs costs less than the bound. "
         f"Gap {gap_percent(proof.gap)} (asked: {gap_percent(proof.asked_gap)})."
     )
-    yield Paragraph(f"Method: {proof.method}", tone="faint")
+    yield Paragraph(f"Method: {proof.method}")
     if proof.second_opinions:
         least = ", no plan costs less than {}"
         said = (
@@ -246,7 +262,7 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
     )
     made = f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}"
     by_role = Counter(role for role, _, _ in made_by.files)
-    if files:
+    if traced.detail.whole:
         yield Paragraph(f"{made}, planned as of {plan.as_of}, from:")
         rows = [one for one in made_by.files if by_role[one[0]] <= _FEW_FILES]
         rows += [
@@ -270,8 +286,8 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
         yield Paragraph(f"{made}, from {listed([scenarios, *counted])}.")
 
 
-def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Block]:
-    """Show rules that decided something, with sources if `listed_too`; then errata.
+def rules_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show rules that decided something, with their sources unless in short; then errata.
 
     Those are the rules that decided a count of GPUs, set a parameter, rejected a GPU type or
     derived a job.
@@ -288,7 +304,7 @@ def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Bl
         for candidate in kept_candidates(plan, job)
         for step in deciding_steps(candidate)
     }
-    shown = [rule for rule in plan.rules if rule.id in named] if listed_too else []
+    shown = [rule for rule in plan.rules if rule.id in named] if traced.detail.whole else []
     yield Paragraph(
         f"{count_of(len(plan.rules), 'rule')} spoke; plan.json lists all"
         f"{', and here stand those that decided something' if shown else ''}. "
@@ -321,10 +337,9 @@ def _by_page(rules: Iterable[RuleUse]) -> Iterator[tuple[str, list[str]]]:
         yield f"{', '.join(shared)}{page}", told
 
 
-def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
+def provenance_section(traced: TracedPlan) -> Iterator[Block]:
     """Show what was proved and checked, from which files and changes, by which versions."""
-    plan = traced.plan
-    yield from proof_section(traced, files=files)
+    yield from proof_section(traced)
     if changed := traced.beside.changed:
         told = f"Not as it was when this plan was made: {'; '.join(changed)}."
         yield Paragraph(told, tone="warning")
@@ -333,9 +348,9 @@ def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Bl
         "differs.",
         tone="faint",
     )
-    if plan.changes:
+    if traced.plan.changes:
         yield Heading("What was changed in the scenario before it was planned", 3)
-        yield from changes_section(plan.changes)
+        yield from changes_section(traced)
 
 
 def sign_off_section(traced: TracedPlan) -> Iterator[Block]:

@@ -72,18 +72,16 @@ def _origin(line: Acquisition, *, whole: bool = False) -> str:
     return f"{origin}{', illustrative' * (line.illustrative and 'illustrative' not in origin)}"
 
 
-def bill_section(
-    traced: TracedPlan, *, full: bool = True, sources: bool = False
-) -> Iterator[Block]:
-    """Show every line to buy, rent or reserve; `full` with offers, dates and what nodes take.
+def bill_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show every line to buy, rent or reserve; on a page with offers, dates and what nodes take.
 
-    What a short page leaves out of the table stands in the lines below it, with the pages that
-    prices are from if `sources`.
+    What a narrow table leaves out stands in the lines below it, with the pages that prices are
+    from unless in short.
     """
     if not traced.bill:
         yield Paragraph("Nothing to buy, to rent or to reserve.")
         return
-    plan, lines = traced.plan, traced.plan.acquisitions
+    plan, lines, full = traced.plan, traced.plan.acquisitions, traced.detail.wide
     numbers = {place: str(number) for number, (place, _) in enumerate(traced.bill, 1)}
 
     def item(place: int) -> str:
@@ -124,7 +122,7 @@ def bill_section(
         without=("Order by",) if full else _IN_FULL,
     )
     bill = [line for _, line in traced.bill]
-    told = [] if full else [_price_line(line, sources=sources) for line in bill]
+    told = [] if full else [_price_line(line, sources=traced.detail.whole) for line in bill]
     told = [*dict.fromkeys(told), *orders_for_several_sites(bill)]
     charged = any(line.name == "commitments" for line in plan.costs)
     where = "in the cost as commitments" if charged else "in no other figure of this plan"
@@ -259,7 +257,7 @@ def procurement_section(traced: TracedPlan) -> Iterator[Block]:
     terms = ", whole terms of reservations counted" if traced.committed else ""
     quoted = sorted({line.price_origin for line in bill if not line.illustrative})
     why = traced.link("what other GPU types would add, job by job", "jobs")
-    if rejections_section(traced.plan):
+    if any(rejections_section(traced)):
         why = traced.link("rejected GPU types with their rules", "options")
     yield Fields(
         (

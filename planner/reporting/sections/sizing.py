@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from planner.inputs.catalog.catalog import PriceBookHeader
 from planner.planning.jobs import Explanation, ModeVerdict, PlacedUnits
-from planner.planning.plan import GpuPart, Plan, ShortJob
+from planner.planning.plan import GpuPart, ShortJob
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -41,6 +41,7 @@ from planner.reporting.format import (
     with_code,
     with_unit,
 )
+from planner.reporting.traced import TracedPlan
 from planner.sizing import DerivationStep, Quantity
 from planner.sizing.calibration import Calibration
 from planner.sizing.candidate import Candidate, Evidence, Memory, Rejection, Sizing
@@ -86,8 +87,9 @@ def _evidence_of_job(candidates: Sequence[Candidate]) -> Iterator[Block]:
         )
 
 
-def evidence_section(plan: Plan) -> Iterator[Block]:
+def evidence_section(traced: TracedPlan) -> Iterator[Block]:
     """Show for all jobs how many GPUs rest on what, with the errors of the runs near."""
+    plan = traced.plan
     found: dict[tuple[str, str], list[tuple[Evidence, int, str]]] = defaultdict(list)
     for job in plan.jobs:
         by_way = {one.way: one for one in plan.sizings[job.sizing].candidates}
