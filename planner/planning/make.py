@@ -36,6 +36,7 @@ from planner.planning.jobs import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note, Plan, PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
+from planner.version import GAP, TIME_LIMIT_SECONDS
 
 _LEAST_ASKED_S = 1.0
 """The least seconds of work for near misses, even after a short search."""
@@ -73,8 +74,8 @@ class NearPlan:
 def make_plan(
     inputs: Inputs,
     *,
-    asked_gap: float = 1e-4,
-    time_limit_s: float = 60.0,
+    asked_gap: float = GAP,
+    time_limit_s: float = TIME_LIMIT_SECONDS,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     sizers: Sizers | None = None,

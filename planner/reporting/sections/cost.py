@@ -31,7 +31,12 @@ from planner.reporting.traced import TracedPlan
 _NONE = "–"
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this a table counts thousands, so that it fits a page."""
-_SPENDS = {"capex": "capital", "opex": "running", "spending": "capital and running"}
+SPENDS = {
+    "capex": "capital",
+    "opex": "running cost",
+    "spending": "capital and running cost together",
+}
+"""What a budget limits, in words."""
 _A_YEAR = TracedFigure(Fraction(4), "4")
 """Quarters of a year."""
 _GO_ON = ("support", "energy", "licence", "colocation")
@@ -211,7 +216,7 @@ def _budgets(traced: TracedPlan) -> Iterator[Block]:
     if budgets:
         yield table(
             range(len(budgets)),
-            ("Budget", "name", lambda at: _SPENDS[budgets[at].spend]),
+            ("Budget", "name", lambda at: SPENDS[budgets[at].spend]),
             ("Quarter", "name", lambda at: budgets[at].quarter or "all"),
             *traced.figures(
                 "budgets[{}]", ("Limit, USD", "limit_cents"), ("Spent, USD", "spent_cents")

@@ -29,7 +29,7 @@ from planner.reporting.document import (
 )
 from planner.reporting.format import Style, code, count_of, listed, money_short, percent, usd
 from planner.reporting.sections.capacity import limit_style, limit_title
-from planner.reporting.sections.cost import optimism_rows
+from planner.reporting.sections.cost import SPENDS, optimism_rows
 from planner.reporting.sections.options import command_for, short_text
 from planner.reporting.sections.variants import NO_PLAN, acquired_short, acquired_text, moved_text
 from planner.reporting.traced import TracedFile, TracedPlan
@@ -252,11 +252,6 @@ def _end(moved: Moved, base: int) -> End:
 _KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved", "hourly": "rented by the hour"}
 _LEVERS = {"energy": "price of energy", "support": "support"}
 """Costs whose price the sensitivity moves, by its name there."""
-_SPENDS = {
-    "capex": "capital",
-    "opex": "running cost",
-    "spending": "capital and running cost together",
-}
 _FLIPS, _FAR = 3, 1.0
 """The most values on page 1, and the share beyond which none is shown."""
 _ROOMS: dict[str, tuple[str, Style]] = {
@@ -410,4 +405,4 @@ def _then(traced: TracedPlan, meets: Meets) -> str:
         return "renting a node that is used in all hours is cheaper than buying it"
     budget = traced.plan.budgets[meets.budget]
     when = f"in {budget.quarter}" if budget.quarter else "in all"
-    return f"exceeds the budget for {_SPENDS[budget.spend]} {when}"
+    return f"exceeds the budget for {SPENDS[budget.spend]} {when}"
