@@ -33,8 +33,6 @@ from planner.planning.store import (
 from planner.reporting import markdown
 from planner.reporting.document import Document
 from planner.reporting.documents import (
-    FULL,
-    SCREEN,
     brief_document,
     drawn_document,
     jobs_document,
@@ -48,6 +46,7 @@ from planner.reporting.sections.variants import (
     comparison_document,
     replay_document,
 )
+from planner.reporting.traced import FULL, SCREEN
 from planner.sizing.sizers import Sizers
 from planner.version import GAP, TIME_LIMIT_SECONDS
 from planner.whatif.actuals import read_actuals

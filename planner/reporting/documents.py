@@ -57,10 +57,6 @@ from planner.reporting.traced import (
 # The report of a plan
 
 
-SCREEN = Detail(jobs=60, lines=40, notes=20, whole=False, wide=False)
-"""For a terminal."""
-FULL = Detail(wide=False)
-"""For a document that a terminal may show, too."""
 _WARNINGS_IN_BRIEF = 3
 _IN_BRIEF = (
     "changes",
@@ -140,7 +136,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
 def drawn_document(plan: Plan) -> Document:
     """Return a plan for a screen: its report with pictures, and every figure with its formula."""
     sections = {**_REPORT, "how": ("How figures come about", proof.how_section)}
-    return (*_opening(plan), *numbered_sections(plan, sections, detail=FULL))
+    return (*_opening(plan), *numbered_sections(plan, sections))
 
 
 def jobs_document(plan: Plan) -> Document:
@@ -387,6 +383,11 @@ def _trace(traced: TracedPlan) -> Iterator[Block]:
     yield from titled(parts, 3)
 
 
+def _bill(traced: TracedPlan) -> Iterator[Block]:
+    yield from purchases.bill_section(traced)
+    yield from purchases.licences_section(traced)
+
+
 def _since(traced: TracedPlan) -> Iterable[Block]:
     since = traced.beside.comparison
     return variants.changes_since(since) if since else ()
@@ -402,7 +403,7 @@ _JUSTIFICATION: dict[str, Section] = {
     "assumptions": ("Assumptions", proof.assumptions_section),
     "risks": ("Risks", proof.risks_section),
     "trace": ("From requirement to bill", _trace),
-    "bill": ("Bill of materials", purchases.bill_section),
+    "bill": ("Bill of materials", _bill),
     "facility": ("Facility", capacity.facility_section),
     "affordability": ("Affordability", cost.affordability_section),
     "procurement": ("Procurement", purchases.procurement_section),

@@ -56,18 +56,16 @@ ALONE = RelatedResults()
 class Detail:
     """How much of a large portfolio is shown; plan.json always has everything."""
 
-    jobs: int = 1000
-    lines: int = 200
+    jobs: int
+    lines: int
     """Of nodes, racks, runs and moves, in each quarter."""
-    notes: int = 500
-    whole: bool = True
-    """Whether sources of prices and rules, and every file, are written out."""
-    wide: bool = True
-    """Whether tables have all columns: those of a page, and not of a terminal."""
+    notes: int
 
 
-PAGE = Detail()
-"""For the documents that a plan is decided by."""
+FULL = Detail(jobs=1000, lines=200, notes=500)
+"""For a document."""
+SCREEN = Detail(jobs=60, lines=40, notes=20)
+"""For a terminal."""
 
 
 def anchor_of(place: int) -> str:
@@ -101,10 +99,10 @@ _LEADS = {
 
 @lru_cache(maxsize=10_000)
 def _leads_to(sum_: str) -> str:
-    """Return the paragraph on the one cost or order that the figures belong to, if it is one."""
+    """Return the paragraph on the one kind of cost that the figures belong to, if it is one."""
     trace = next((to for pattern, to in _LEADS.items() if re.search(pattern, sum_)), "how-use")
-    lines = set(re.findall(r"(?:costs|acquisitions)\[(\d+|\*)\]", sum_))
-    alone = trace in ("how-cost", "how-bill") and len(lines) == 1 and "*" not in lines
+    lines = set(re.findall(r"costs\[(\d+|\*)\]", sum_))
+    alone = trace == "how-cost" and len(lines) == 1 and "*" not in lines
     return f"{trace}-{lines.pop()}" if alone else trace
 
 
@@ -167,7 +165,7 @@ class TracedPlan(TracedFile):
         titles: Mapping[str, str] = _NO_TITLES,
         name: str = "",
         beside: RelatedResults = ALONE,
-        detail: Detail = PAGE,
+        detail: Detail = FULL,
     ) -> None:
         super().__init__(plan, name, "")
         self.plan, self.beside, self.detail = plan, beside, detail
@@ -275,7 +273,7 @@ def numbered_sections(
     plan: Plan,
     sections: Mapping[str, Section],
     beside: RelatedResults = ALONE,
-    detail: Detail = PAGE,
+    detail: Detail = FULL,
     *,
     appendices: Collection[str] = (),
 ) -> tuple[Block, ...]:

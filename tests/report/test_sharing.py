@@ -1,6 +1,7 @@
 """How GPUs that jobs share, in time and in parts, are shown."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from planner.reporting.format import visible
 from planner.reporting.sections.placement import schedule_section, shared_section
 from planner.reporting.sections.sizing import explanation_document, parts_held
 from planner.reporting.terminal import TerminalOptions, render
-from planner.reporting.traced import Detail, TracedPlan
+from planner.reporting.traced import FULL, TracedPlan
 from tests.report.pages import screen
 from tests.stated import changed
 
@@ -103,7 +104,7 @@ def test_runs_of_a_job_that_follow_each_other_are_one_line(sharing):
 
 
 def test_a_long_schedule_says_how_much_is_left_out(sharing):
-    *_, last = schedule_section(TracedPlan(sharing, detail=Detail(lines=2)))
+    *_, last = schedule_section(TracedPlan(sharing, detail=replace(FULL, lines=2)))
     assert isinstance(last, Paragraph)
     assert visible(last.text) == "… 1 more run, all of them in `placements` of plan.json"
 

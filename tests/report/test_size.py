@@ -9,7 +9,7 @@ from planner.planning.jobs import explain_job
 from planner.reporting.sections.jobs import jobs_section
 from planner.reporting.sections.sizing import explanation_document
 from planner.reporting.terminal import TerminalOptions, render
-from planner.reporting.traced import Detail, TracedPlan
+from planner.reporting.traced import TracedPlan
 from planner.sizing import DerivationStep, Quantity
 from planner.sizing.candidate import Memory, MemoryPart
 from tests.report.conftest import sizing_page
@@ -129,7 +129,7 @@ def pages(plan):
     """The table of jobs, the explanation of one, and its sizing."""
     key = next(job.sizing for job in plan.jobs if job.name == JOB)
     return (
-        render(jobs_section(TracedPlan(plan, detail=Detail(wide=False))), TerminalOptions(160)),
+        render(jobs_section(TracedPlan(plan)), TerminalOptions(160)),
         render(explanation_document(explain_job(plan, JOB)), TerminalOptions(200)),
         sizing_page(plan.sizings[key], width=200),
     )

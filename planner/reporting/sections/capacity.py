@@ -299,13 +299,9 @@ def limit_style(limit: SiteLimit) -> Style:
 
 
 def sites_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show what is taken of each site and what it allows, alike quarters once; then the racks.
-
-    On a page, also what owned nodes took before, and sites without a limit.
-    """
-    plan, full = traced.plan, traced.detail.wide
+    """Show what is taken of each site and what it allows, alike quarters once; then the racks."""
+    plan, sites = traced.plan, traced.capacity.sites
     stated = {use.site: place for place, use in enumerate(plan.sites)}
-    sites = traced.capacity.sites if full else [use.site for use in plan.sites]
     if not sites:
         return
     rows = [
@@ -314,8 +310,7 @@ def sites_section(traced: TracedPlan) -> Iterator[Block]:
         for quarter in traced.quarters
     ]
     told_of = {title for *_, cells in rows for title, cell in cells.items() if cell not in _UNTOLD}
-    apart = _DRAWN if full else _DRAWN[1:]
-    taken = [title for title in rows[0][2] if title in told_of and title not in apart]
+    taken = [title for title in rows[0][2] if title in told_of and title not in _DRAWN]
 
     def by_site(titles: Sequence[str], caption: str) -> Table:
         return _alike_once(
@@ -323,10 +318,7 @@ def sites_section(traced: TracedPlan) -> Iterator[Block]:
                 rows,
                 ("Site", "text", lambda row: row[0]),
                 ("Quarter", "name", lambda row: row[1]),
-                *columns_for(
-                    ((title if full else title.removesuffix(" after"), title) for title in titles),
-                    lambda row, title: row[2][title],
-                ),
+                *columns_for(zip(titles, titles, strict=True), lambda row, title: row[2][title]),
                 caption=caption,
             )
         )
@@ -334,12 +326,8 @@ def sites_section(traced: TracedPlan) -> Iterator[Block]:
     off = ", and all but power by those that are switched off"
     told = "Taken by all nodes in service, spare ones too"
     told += f"{off * any(node.off for node in plan.nodes)}, power by nameplate (U: rack units)"
-    if full:
-        yield by_site(taken, f"{told}; before: by owned nodes")
-        apart_told = "Nodes in service, their mean draw, heat by nameplate, and network ports"
-        yield by_site(_DRAWN, apart_told)
-    else:
-        yield by_site([title for title in taken if not title.endswith(" before")], told)
+    yield by_site(taken, f"{told}; before: by owned nodes")
+    yield by_site(_DRAWN, "Nodes in service, their mean draw, heat by nameplate, and network ports")
     if lacking := {name for site in sites for name in traced.capacity.without_nameplate(site)}:
         yield Paragraph(
             f"? where the catalog gives no nameplate power: {listed(sorted(lacking))}. The fleet "
@@ -347,7 +335,7 @@ def sites_section(traced: TracedPlan) -> Iterator[Block]:
             tone="warning",
         )
     shown = [(limit.figure, limit.of_node) for limit in limits_of(plan)]
-    shown += [("mean_power_kw", "mean draw")] * full
+    shown.append(("mean_power_kw", "mean draw"))
     estimated = {
         key: f"{name} of {listed(types)}"
         for key, name in shown
@@ -362,8 +350,7 @@ def sites_section(traced: TracedPlan) -> Iterator[Block]:
     if sentences := list(filter(None, map(_about, plan.sites))):
         yield Paragraph(" ".join(sentences))
     yield from _racks(traced)
-    if full:
-        yield from _comings_and_goings(traced)
+    yield from _comings_and_goings(traced)
 
 
 def _site_cells(

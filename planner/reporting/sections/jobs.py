@@ -99,11 +99,11 @@ _Row = tuple[int, int | None, str]
 
 
 def jobs_section(traced: TracedPlan) -> Iterator[Block]:
-    """One row per job and GPU type that it keeps; on a page with where its nodes are from.
+    """One row per job and GPU type that it keeps, with where its nodes are from.
 
     A long portfolio is cut, with the sum of what is left out.
     """
-    plan, most, full = traced.plan, traced.detail.jobs, traced.detail.wide
+    plan, most = traced.plan, traced.detail.jobs
     if not plan.jobs:
         yield Paragraph("The scenario has no jobs.")
         return
@@ -144,7 +144,7 @@ def jobs_section(traced: TracedPlan) -> Iterator[Block]:
     first = {row[0]: row for row in reversed(rows)}
     entries = {node.id: node.entry for node in plan.nodes}
     where: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for use in (use for uses in plan.placements for use in uses) if full else ():
+    for use in (use for uses in plan.placements for use in uses):
         for held in use.occupants:
             where[held.job, held.way].add(entries[use.node])
     yield table(
@@ -156,13 +156,13 @@ def jobs_section(traced: TracedPlan) -> Iterator[Block]:
         ("Placed on", "text", placed_on),
         (_TAG, "number", once(traced.each("jobs[{}].tag_cents"))),
         sums={"Job": "All jobs", _TAG: traced.at("jobs[*].tag_cents")} if tagged else {},
-        without=[*(["Placed on"] * (not full)), *([_TAG] * (not tagged))],
+        without=() if tagged else (_TAG,),
     )
     tags = dollars(sum(job.tag_cents for job in jobs[most:]))
     yield from rest(len(jobs) - most, "job", f" with tags of {tags} USD, all of them in plan.json")
     by_rule: dict[str, list[str]] = defaultdict(list)
     for job in jobs:
-        if job.derived_from and not full:
+        if job.derived_from:
             by_rule[job.derived_by or ""].append(f"{job.name} from {job.derived_from}")
     if by_rule:
         told = (

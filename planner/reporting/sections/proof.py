@@ -86,15 +86,15 @@ def left_open_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def checks_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show every statement that the independent check confirmed."""
-    if traced.detail.whole:
-        yield Bullets(traced.plan.proof.checks)
+    """Show what the independent check confirmed, where there is room for all of it."""
+    if len(checks := traced.plan.proof.checks) <= traced.detail.notes:
+        yield Bullets(checks)
 
 
 def _notes(traced: TracedPlan, notes: Sequence[Note], tone: Tone) -> Iterator[Block]:
-    """Show notes; in short, one line for those that differ in figures."""
-    lines = [_line(*note) for note in merged_notes(notes, whole=traced.detail.whole)]
+    """Show notes; where they are too many, one line for those that differ in figures."""
     most = traced.detail.notes
+    lines = [_line(*note) for note in merged_notes(notes, whole=len(notes) <= most)]
     if lines:
         yield Bullets(tuple(lines[:most]), tone)
     yield from rest(len(lines) - most, "note", ", all of them in plan.json")
@@ -220,18 +220,11 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 _FEW_FILES = 8
-_KIND_OF_FILE = {"rules": "rule"}
-_QUESTION = ("scenario", "base")
-"""Roles of the files that state the question; other files help answer it."""
 _APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
 
 
 def proof_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show status, bound with its terms, the independent check, and the plan's inputs.
-
-    Files are listed, or their number if there are many of a role; in short, a sentence mentions
-    them.
-    """
+    """Show status, bound with its terms, the independent check, and the plan's inputs."""
     plan, proof, made_by = traced.plan, traced.plan.proof, traced.plan.provenance
     yield Paragraph(
         f"Status: {proof.status}. Cost {usd(proof.cost_cents)}, bound "
@@ -262,32 +255,23 @@ def proof_section(traced: TracedPlan) -> Iterator[Block]:
     )
     made = f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}"
     by_role = Counter(role for role, _, _ in made_by.files)
-    if traced.detail.whole:
-        yield Paragraph(f"{made}, planned as of {plan.as_of}, from:")
-        rows = [one for one in made_by.files if by_role[one[0]] <= _FEW_FILES]
-        rows += [
-            (role, f"{number:,} files, each in plan.json", "")
-            for role, number in by_role.items()
-            if number > _FEW_FILES
-        ]
-        yield table(
-            rows,
-            ("File", "text", lambda row: row[1]),
-            ("Role", "name", lambda row: row[0]),
-            ("SHA-256", "text", lambda row: row[2]),
-        )
-    else:
-        scenarios = ", ".join(path for role, path, _ in made_by.files if role in _QUESTION)
-        counted = (
-            count_of(number, f"{_KIND_OF_FILE.get(role, role)} file")
-            for role, number in by_role.items()
-            if role not in _QUESTION
-        )
-        yield Paragraph(f"{made}, from {listed([scenarios, *counted])}.")
+    yield Paragraph(f"{made}, planned as of {plan.as_of}, from:")
+    rows = [one for one in made_by.files if by_role[one[0]] <= _FEW_FILES]
+    rows += [
+        (role, f"{number:,} files, each in plan.json", "")
+        for role, number in by_role.items()
+        if number > _FEW_FILES
+    ]
+    yield table(
+        rows,
+        ("File", "text", lambda row: row[1]),
+        ("Role", "name", lambda row: row[0]),
+        ("SHA-256", "text", lambda row: row[2]),
+    )
 
 
 def rules_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show rules that decided something, with their sources unless in short; then errata.
+    """Show rules that decided something, with their sources; then errata.
 
     Those are the rules that decided a count of GPUs, set a parameter, rejected a GPU type or
     derived a job.
@@ -304,18 +288,16 @@ def rules_section(traced: TracedPlan) -> Iterator[Block]:
         for candidate in kept_candidates(plan, job)
         for step in deciding_steps(candidate)
     }
-    shown = [rule for rule in plan.rules if rule.id in named] if traced.detail.whole else []
     yield Paragraph(
-        f"{count_of(len(plan.rules), 'rule')} spoke; plan.json lists all"
-        f"{', and here stand those that decided something' if shown else ''}. "
-        f"{code('planner rules show ID')} tells each with formula, sources and examples."
+        f"{count_of(len(plan.rules), 'rule')} spoke; plan.json lists all, and here stand those "
+        f"that decided something. {code('planner rules show ID')} tells each with formula, sources "
+        "and examples."
     )
-    if shown:
-        yield table(
-            _by_page(shown),
-            ("Source", "text", lambda row: row[0]),
-            ("Rules that rest on it", "text", lambda row: ", ".join(row[1])),
-        )
+    yield table(
+        _by_page(rule for rule in plan.rules if rule.id in named),
+        ("Source", "text", lambda row: row[0]),
+        ("Rules that rest on it", "text", lambda row: ", ".join(row[1])),
+    )
     errata = tuple(f"{rule.id}: {erratum}" for rule in plan.rules for erratum in rule.errata)
     if errata:
         yield Paragraph("Errata of the sources that concern this plan:")
@@ -368,7 +350,6 @@ def sign_off_section(traced: TracedPlan) -> Iterator[Block]:
 
 def how_section(traced: TracedPlan) -> Iterator[Block]:
     """Explain each kind of figure that the sections before this one show."""
-    plan = traced.plan
     yield Paragraph(
         "Every figure is a sum over plan.json, or over the file that its sum begins with. The page "
         "shows the sum where the figure is pointed at, the workbook on its last sheet. "
@@ -376,23 +357,14 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
         f"{code('nodes[origin=owned]')} are the nodes that were owned, {code('count()')} counts "
         "what stands there. Cents, W and MB there are USD, kW and GB here."
     )
-    of_each: dict[str, Iterator[Block]] = {
-        "how-cost": (
-            Paragraph(f"{line.name.capitalize()}: {line.explanation}.", anchor=f"how-cost-{place}")
-            for place, line in enumerate(plan.costs)
-        ),
-        "how-bill": (
-            Paragraph(
-                f"{line.offer}, {line.quarter}: {line.price_text}; {line.price_origin}.",
-                anchor=f"how-bill-{place}",
-            )
-            for place, line in traced.bill
-        ),
-    }
+    costs = [
+        Paragraph(f"{line.name.capitalize()}: {line.explanation}.", anchor=f"how-cost-{place}")
+        for place, line in enumerate(traced.plan.costs)
+    ]
     for anchor, (title, text) in _HOW.items():
         if any(trace.startswith(anchor) for trace in traced.traces):
             words = Paragraph(text.format(assumptions=traced.section("assumptions")))
-            yield Fold(title, anchor, (words, *of_each.get(anchor, ())))
+            yield Fold(title, anchor, (words, *(costs if anchor == "how-cost" else ())))
 
 
 _HOW = {
