@@ -27,7 +27,6 @@ from planner.reporting.document import (
     Heading,
     Paragraph,
     Table,
-    beneath,
     columns_for,
     table,
     titled,
@@ -52,6 +51,7 @@ from planner.reporting.traced import (
     Section,
     TracedPlan,
     numbered_sections,
+    told,
 )
 
 # The report of a plan
@@ -90,7 +90,14 @@ _REPORT: dict[str, Section] = {
     "demand": ("Demand against capacity", capacity.forecast_section),
     "utilization": ("Utilization", capacity.utilization_section),
     "sites": ("Sites", capacity.sites_section),
-    "cost": ("Cost", cost.plan_cost_section),
+    "cost": (
+        "Cost",
+        cost.cost_by_quarter,
+        cost.paid_chart,
+        cost.explanations,
+        cost.budgets_section,
+        cost.break_evens_section,
+    ),
     "near": ("What small changes would save", proof.near_miss_section),
     "teams": ("Teams", cost.teams_section),
     "rejections": ("Rejected GPU types", jobs.rejections_section),
@@ -111,7 +118,7 @@ def _opening(plan: Plan) -> Iterator[Block]:
 def plan_document(plan: Plan, detail: Detail) -> Document:
     """Return the whole report."""
     traced = TracedPlan(plan, detail=detail)
-    return (*_opening(plan), *titled((title, told(traced)) for title, told in _REPORT.values()))
+    return (*_opening(plan), *titled((one[0], told(one, traced)) for one in _REPORT.values()))
 
 
 def brief_document(plan: Plan, detail: Detail) -> Document:
@@ -124,7 +131,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
     shown = [*_IN_BRIEF, *(["proof"] * bool(plan.proof.second_opinions))]
 
     def brief(key: str) -> Iterator[Block]:
-        for block in sections[key][1](traced):
+        for block in told(sections[key], traced):
             faint = isinstance(block, Paragraph) and block.tone == "faint"
             if not (faint or (isinstance(block, Bullets) and key in _TABLES_ALONE)):
                 yield block
@@ -344,50 +351,6 @@ def quarterly_document(
     )
 
 
-def _need(traced: TracedPlan) -> Iterator[Block]:
-    """Say who needs what, how far it exceeds what is owned, and the evidence."""
-    if shared := [job.name for job in traced.plan.jobs if job.replicas]:
-        yield Paragraph(f"Of {', '.join(shared)}, as many run as take the traffic.", tone="faint")
-    yield jobs.demand_table(traced)
-    yield from jobs.stated_table(traced)
-    yield from capacity.forecast_section(traced)
-    parts = (
-        ("What does not fit", beneath(jobs.shortage_section(traced))),
-        ("Evidence behind the needs", sizing.evidence_section(traced)),
-    )
-    yield from titled(parts, 3)
-
-
-def _existing(traced: TracedPlan) -> Iterator[Block]:
-    yield from capacity.existing_section(traced)
-    releases = purchases.releases_section(traced)
-    yield from titled((("What leaves, when, and what it brings", releases),), 3)
-
-
-def _options(traced: TracedPlan) -> Iterator[Block]:
-    """Show the alternatives, what other GPU types would add, and the rules against some."""
-    yield from options.options_section(traced)
-    yield Heading("Why not other GPU types", 3)
-    yield from jobs.gpu_types_section(traced)
-    yield from jobs.rejections_section(traced)
-    yield from titled((("What small changes would save", proof.near_miss_section(traced)),), 3)
-
-
-def _trace(traced: TracedPlan) -> Iterator[Block]:
-    yield from jobs.jobs_section(traced)
-    parts = (
-        ("Traffic and latency", jobs.traffic_section(traced)),
-        ("APIs", jobs.apis_section(traced)),
-        ("Who runs where", placement.node_map(traced)),
-    )
-    yield from titled(parts, 3)
-
-
-def _bill(traced: TracedPlan) -> Iterator[Block]:
-    yield from purchases.bill_section(traced)
-    yield from purchases.licences_section(traced)
-
-
 def _since(traced: TracedPlan) -> Iterable[Block]:
     since = traced.beside.comparison
     return variants.changes_since(since) if since else ()
@@ -395,20 +358,51 @@ def _since(traced: TracedPlan) -> Iterable[Block]:
 
 _JUSTIFICATION: dict[str, Section] = {
     "ask": ("The ask", decision_section),
-    "need": ("Need", _need),
-    "existing": ("What there is already", _existing),
-    "options": ("Options", _options),
-    "cost": ("Whole-life cost", cost.cost_section),
+    "need": (
+        "Need",
+        jobs.demand_section,
+        jobs.stated_section,
+        capacity.forecast_section,
+        ("What does not fit", jobs.shortage_section),
+        ("Evidence behind the needs", sizing.evidence_section),
+    ),
+    "existing": (
+        "What there is already",
+        capacity.existing_section,
+        ("What leaves, when, and what it brings", purchases.releases_section),
+    ),
+    "options": (
+        "Options",
+        options.options_section,
+        ("Why not other GPU types", jobs.gpu_types_section, jobs.rejections_section),
+        ("What small changes would save", proof.near_miss_section),
+    ),
+    "cost": (
+        "Whole-life cost",
+        cost.cost_section,
+        ("Buying against renting", cost.break_evens_section),
+    ),
     "sensitivity": ("Sensitivity", sensitivity.sensitivity_section),
     "assumptions": ("Assumptions", proof.assumptions_section),
     "risks": ("Risks", proof.risks_section),
-    "trace": ("From requirement to bill", _trace),
-    "bill": ("Bill of materials", _bill),
-    "facility": ("Facility", capacity.facility_section),
-    "affordability": ("Affordability", cost.affordability_section),
+    "trace": (
+        "From requirement to bill",
+        jobs.jobs_section,
+        ("Traffic and latency", jobs.traffic_section),
+        ("APIs", jobs.apis_section),
+        ("Who runs where", placement.node_map),
+    ),
+    "bill": ("Bill of materials", purchases.bill_section, purchases.licences_section),
+    "facility": ("Facility", capacity.sites_section, capacity.facility_section),
+    "affordability": (
+        "Affordability",
+        cost.budgets_section,
+        cost.affordability_section,
+        ("Charged to teams", cost.teams_section),
+    ),
     "procurement": ("Procurement", purchases.procurement_section),
     "milestones": ("Milestones and acceptance", purchases.milestones_section),
-    "provenance": ("Provenance and sign-off", proof.sign_off_section),
+    "provenance": ("Provenance and sign-off", proof.provenance_section, proof.sign_off_section),
     "jobs": ("Jobs, and what decided them", jobs.decisions_section),
     "how": ("How figures come about", proof.how_section),
     "rules": ("Rules and their sources", proof.rules_section),
@@ -417,8 +411,7 @@ _JUSTIFICATION: dict[str, Section] = {
 _JUSTIFICATION_IN_SHORT = ("ask", "need", "options", "cost", "milestones", "risks", "provenance")
 
 
-def _changes(traced: TracedPlan) -> Iterator[Block]:
-    yield from _since(traced)
+def _not_compared(traced: TracedPlan) -> Iterator[Block]:
     since = traced.beside.comparison
     if since is None:
         asked = "What changed and why, what was delivered, and forecast error"
@@ -428,59 +421,52 @@ def _changes(traced: TracedPlan) -> Iterator[Block]:
         yield Fields((("Delivered against planned, and forecast error", actuals),))
 
 
-def _demand(traced: TracedPlan) -> Iterator[Block]:
-    yield jobs.demand_table(traced)
-    yield jobs.held_table(traced)
-    short = beneath(jobs.shortage_section(traced))
-    yield from titled((("What does not fit", short),), 3)
+def _services(traced: TracedPlan) -> Iterator[Block]:
+    if not traced.plan.chargeback and not any(jobs.traffic_section(traced)):
+        yield Paragraph("No team is charged, and no replicas follow from stated traffic.")
 
 
-def _services(traced: TracedPlan) -> tuple[Block, ...]:
-    parts = (
-        ("Charged to teams", cost.teams_section(traced)),
-        ("Traffic and latency", jobs.traffic_section(traced)),
-    )
-    none = Paragraph("No team is charged, and no replicas follow from stated traffic.")
-    return titled(parts, 3) or (none,)
-
-
-def _resources(traced: TracedPlan) -> Iterator[Block]:
-    yield capacity.pools_table(traced)
-    asked = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
-    yield Fields(((asked, Blank("monitoring")),))
-    yield from placement.node_map(traced)
-    parts = (
-        ("Schedule of runs", beneath(placement.schedule_section(traced))),
-        ("Shared GPUs", beneath(placement.shared_section(traced))),
-        ("Moves", placement.moves_section(traced)),
-        ("Power and space", capacity.sites_section(traced)),
-    )
-    yield from titled(parts, 3)
-
-
-def _orders(traced: TracedPlan) -> Iterator[Block]:
-    """Show what is acquired at which price, who orders it, and what is released."""
-    yield from purchases.bill_section(traced)
+def _placed(traced: TracedPlan) -> Iterator[Block]:
     if traced.orders:
         yield Fields((("Orders placed, by whom and when", Blank()),))
-    yield from purchases.releases_section(traced)
 
 
+_MEASURED = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
 _QUARTERLY: dict[str, Section] = {
     "ask": ("Summary and recommendation", decision_section),
-    "since": ("What changed since the last plan", _changes),
+    "since": ("What changed since the last plan", _since, _not_compared),
     "scope": ("Scope", lambda _: (Paragraph("Not covered:"), Bullets(_EXCLUDED))),
     "capacity": ("Capacity against demand", capacity.forecast_section),
-    "need": ("Demand", _demand),
-    "services": ("Services", _services),
-    "facility": ("Resources", _resources),
-    "options": ("Options, and doing nothing", options.options_section),
-    "orders": ("Orders, and nodes let go", _orders),
-    "alarms": ("Thresholds and alarms", capacity.alarms_section),
-    "assumptions": (
-        "Assumptions and risks",
-        lambda traced: (*proof.assumptions_section(traced), *proof.risks_section(traced)),
+    "need": (
+        "Demand",
+        jobs.demand_section,
+        jobs.held_section,
+        ("What does not fit", jobs.shortage_section),
     ),
+    "services": (
+        "Services",
+        _services,
+        ("Charged to teams", cost.teams_section),
+        ("Traffic and latency", jobs.traffic_section),
+    ),
+    "facility": (
+        "Resources",
+        lambda traced: (capacity.pools_table(traced), Fields(((_MEASURED, Blank("monitoring")),))),
+        placement.node_map,
+        ("Schedule of runs", placement.schedule_section),
+        ("Shared GPUs", placement.shared_section),
+        ("Moves", placement.moves_section),
+        ("Power and space", capacity.sites_section),
+    ),
+    "options": ("Options, and doing nothing", options.options_section),
+    "orders": (
+        "Orders, and nodes let go",
+        purchases.bill_section,
+        _placed,
+        purchases.releases_section,
+    ),
+    "alarms": ("Thresholds and alarms", capacity.alarms_section),
+    "assumptions": ("Assumptions and risks", proof.assumptions_section, proof.risks_section),
     "provenance": ("Provenance", proof.provenance_section),
     "how": ("How figures come about", proof.how_section),
 }

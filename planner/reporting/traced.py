@@ -22,7 +22,9 @@ from planner.reporting.document import (
     Figure,
     Heading,
     Link,
+    beneath,
     columns_for,
+    titled,
 )
 from planner.reporting.format import Style
 from planner.whatif.alternatives import Alternatives
@@ -265,8 +267,19 @@ class TracedPlan(TracedFile):
         return {job.name: f"job-{place}" for place, job in enumerate(self.plan.jobs, 1)}
 
 
-Section = tuple[str, "Callable[[TracedPlan], Iterable[Block]]"]
-"""A title and its content; left out if that is empty."""
+Tell = Callable[[TracedPlan], Iterable[Block]]
+Section = tuple[str, *tuple[Tell | tuple[str, *tuple[Tell, ...]], ...]]
+"""A title and its parts, some under titles of their own; whatever is empty is left out."""
+
+
+def told(section: Section, traced: TracedPlan) -> Iterator[Block]:
+    """Yield what stands under the title of a section."""
+    for part in section[1:]:
+        if isinstance(part, tuple):
+            inner = (block for tell in part[1:] for block in tell(traced))
+            yield from titled(((part[0], beneath(inner)),), 3)
+        else:
+            yield from part(traced)
 
 
 def numbered_sections(
@@ -284,14 +297,14 @@ def numbered_sections(
     letters, numbers = iter(ascii_uppercase), iter(range(1, len(sections) + 1))
     draft = TracedPlan(plan, beside=beside, detail=detail)
     titles = {
-        key: f"{next(letters) if key in appendices else next(numbers)}. {title}"
-        if any(True for _ in told(draft))
+        key: f"{next(letters) if key in appendices else next(numbers)}. {section[0]}"
+        if any(True for _ in told(section, draft))
         else ""
-        for key, (title, told) in sections.items()
+        for key, section in sections.items()
     }
     traced = TracedPlan(plan, titles, beside=beside, detail=detail)
     blocks: list[Block] = []
-    for place, (key, (title, told)) in enumerate(sections.items()):
-        if content := tuple(told(traced)):
-            blocks += (Heading(titles[key] or title, 2, anchor_of(place)), *content)
+    for place, (key, section) in enumerate(sections.items()):
+        if content := tuple(told(section, traced)):
+            blocks += (Heading(titles[key] or section[0], 2, anchor_of(place)), *content)
     return tuple(blocks)

@@ -500,7 +500,7 @@ def _comings_and_goings(traced: TracedPlan) -> Iterator[Block]:
 
 
 def facility_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show the sites in full, what each node takes, and what facilities must say."""
+    """Show what each node takes, and what facilities must say."""
     plan, limits = traced.plan, limits_of(traced.plan)
 
     def takes(facts: NodeFacts, need: str) -> Cell:
@@ -509,7 +509,6 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
         style: Style = "kw" if need.endswith("_w") else "count"
         return Blank("the catalog") if known is None else traced.figure(known, style)
 
-    yield from sites_section(traced)
     yield Heading("Each node", 3)
     needs = {
         "Nameplate kW" if limit == POWER else limit.stated_in: limit.need

@@ -274,13 +274,15 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def demand_table(traced: TracedPlan) -> Table:
+def demand_section(traced: TracedPlan) -> Iterator[Block]:
     """Show units of each job by quarter."""
     plan, most = traced.plan, traced.detail.jobs
+    if shared := [job.name for job in plan.jobs if job.replicas]:
+        yield Paragraph(f"Of {', '.join(shared)}, as many run as take the traffic.", tone="faint")
     caption = "Units asked for, by quarter: replicas of a model, or tuning jobs with all their runs"
     if len(plan.jobs) > most:
         caption += f"; the first {most:,} of {len(plan.jobs):,} jobs"
-    return table(
+    yield table(
         range(len(plan.jobs))[:most],
         ("Job", "text", traced.job),
         ("What it is", "text", lambda at: plan.sizings[plan.jobs[at].sizing].summary),
@@ -291,10 +293,10 @@ def demand_table(traced: TracedPlan) -> Table:
     )
 
 
-def held_table(traced: TracedPlan) -> Table:
+def held_section(traced: TracedPlan) -> Iterator[Table]:
     """Show the GPUs that each job holds, by quarter."""
     jobs, held = traced.plan.jobs, traced.capacity.held
-    return table(
+    yield table(
         range(len(jobs))[: traced.detail.jobs],
         ("Job", "text", traced.job),
         *traced.by_quarter(lambda at, quarter: held(jobs[at].name, quarter)),
@@ -303,7 +305,7 @@ def held_table(traced: TracedPlan) -> Table:
     )
 
 
-def stated_table(traced: TracedPlan) -> Iterator[Table]:
+def stated_section(traced: TracedPlan) -> Iterator[Table]:
     """Show what the scenario says of jobs for readers: owners and reasons."""
     told = [job for job in traced.plan.jobs if job.owner or job.benefit or job.if_not_met]
     columns = {"Owner": "owner", "Benefit": "benefit", "If it does not run": "if_not_met"}

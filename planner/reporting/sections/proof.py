@@ -336,8 +336,7 @@ def provenance_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def sign_off_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show the provenance, and who signs."""
-    yield from provenance_section(traced)
+    """Show who signs."""
     names = {"Requester": traced.plan.owner} if traced.plan.owner else {}
     yield table(
         _APPROVERS,
