@@ -62,11 +62,13 @@ class Detail:
     lines: int
     """Of nodes, racks, runs and moves, in each quarter."""
     notes: int
+    narrow: bool = False
+    """Whether tables leave out what the node map shows as well."""
 
 
 FULL = Detail(jobs=1000, lines=200, notes=500)
 """For a document."""
-SCREEN = Detail(jobs=60, lines=40, notes=20)
+SCREEN = Detail(jobs=60, lines=40, notes=20, narrow=True)
 """For a terminal."""
 
 

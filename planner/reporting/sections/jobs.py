@@ -156,7 +156,7 @@ def jobs_section(traced: TracedPlan) -> Iterator[Block]:
         ("Placed on", "text", placed_on),
         (_TAG, "number", once(traced.each("jobs[{}].tag_cents"))),
         sums={"Job": "All jobs", _TAG: traced.at("jobs[*].tag_cents")} if tagged else {},
-        without=() if tagged else (_TAG,),
+        without=[*(["Placed on"] * traced.detail.narrow), *([_TAG] * (not tagged))],
     )
     tags = dollars(sum(job.tag_cents for job in jobs[most:]))
     yield from rest(len(jobs) - most, "job", f" with tags of {tags} USD, all of them in plan.json")
