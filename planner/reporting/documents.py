@@ -92,8 +92,7 @@ _REPORT: dict[str, Section] = {
     "sites": ("Sites", capacity.sites_section),
     "cost": (
         "Cost",
-        cost.cost_by_quarter,
-        cost.paid_chart,
+        cost.cost_section,
         cost.explanations,
         cost.budgets_section,
         cost.break_evens_section,
@@ -101,7 +100,7 @@ _REPORT: dict[str, Section] = {
     "near": ("What small changes would save", proof.near_miss_section),
     "teams": ("Teams", cost.teams_section),
     "rejections": ("Rejected GPU types", jobs.rejections_section),
-    "assumptions": ("Assumptions", proof.left_open_section),
+    "assumptions": ("Assumptions", proof.assumptions_section),
     "rules": ("Rules and their sources", proof.rules_section),
     "proof": ("Proof and provenance", proof.proof_section),
     "checks": ("What the check confirmed", proof.checks_section),

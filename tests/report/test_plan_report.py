@@ -222,9 +222,6 @@ def test_of_one_job_notes_that_differ_in_figures_are_not_left_out_in_silence(pla
     assert "tuning/y" not in shown
     drawn = plan_page(noted)
     assert "on h200-141gb-sxm: planned with 2" in drawn
-    setting = Note(text="pue = 1.5 (rule policies/pue)", origin="rule policies/pue")
-    drawn = plan_page(changed(plan, assumptions=(setting,)))
-    assert "- settings that the scenario leaves open: pue = 1.5 (rule policies/pue)\n" in drawn
 
 
 def test_a_screen_counts_the_checks_that_a_document_lists(plan):

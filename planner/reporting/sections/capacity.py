@@ -40,7 +40,6 @@ from planner.reporting.format import (
     quarter_span,
     range_of,
 )
-from planner.reporting.sections.cost import spare_rows
 from planner.reporting.sections.jobs import some_share
 from planner.reporting.sections.placement import range_of_ids
 from planner.reporting.traced import TracedPlan
@@ -213,8 +212,6 @@ def utilization_section(traced: TracedPlan) -> Iterator[Block]:
     yield pools_table(traced)
     if sentences := list(_asides(traced.plan)):
         yield Paragraph(" ".join(sentences))
-    if rows := tuple(spare_rows(traced)):
-        yield Fields(rows)
 
 
 def _asides(plan: Plan) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from planner.inputs.rules.facts import SETTINGS
@@ -18,7 +18,6 @@ from planner.reporting.document import (
     Fold,
     Heading,
     Paragraph,
-    Tone,
     columns_for,
     rest,
     table,
@@ -76,28 +75,18 @@ def changes_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def warnings_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show what a reader should know first."""
-    yield from _notes(traced, traced.plan.warnings, "warning")
-
-
-def left_open_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show in lines what the inputs leave open and a rule filled in."""
-    yield from _notes(traced, traced.plan.assumptions, "plain")
+    """Show what a reader should know; of too many, one line for those that differ in figures."""
+    notes, most = traced.plan.warnings, traced.detail.notes
+    lines = [_line(*note) for note in merged_notes(notes, whole=len(notes) <= most)]
+    if lines:
+        yield Bullets(tuple(lines[:most]), "warning")
+    yield from rest(len(lines) - most, "note", ", all of them in plan.json")
 
 
 def checks_section(traced: TracedPlan) -> Iterator[Block]:
     """Show what the independent check confirmed, where there is room for all of it."""
     if len(checks := traced.plan.proof.checks) <= traced.detail.notes:
         yield Bullets(checks)
-
-
-def _notes(traced: TracedPlan, notes: Sequence[Note], tone: Tone) -> Iterator[Block]:
-    """Show notes; where they are too many, one line for those that differ in figures."""
-    most = traced.detail.notes
-    lines = [_line(*note) for note in merged_notes(notes, whole=len(notes) <= most)]
-    if lines:
-        yield Bullets(tuple(lines[:most]), tone)
-    yield from rest(len(lines) - most, "note", ", all of them in plan.json")
 
 
 def _line(text: str, origin: str) -> str:
@@ -113,9 +102,7 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
     for note in notes:
         text, origin = with_code(note.text), note.origin
         key, told = ("", _BY_RULE.sub("", text)), text
-        if origin.startswith("rule policies/"):
-            key, told = ("settings that the scenario leaves open", ""), _line(text, origin)
-        elif origin.startswith("catalog "):
+        if origin.startswith("catalog "):
             # `xe9680-a100: cpu_cores = 112 cores is an assumption`, without the reason that follows
             key, told = (
                 ("catalog figures that nobody published", ""),
@@ -139,7 +126,7 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
             yield f"{texts[0]}{likewise}", listed(list(filter(None, origins)))
 
 
-def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
+def assumptions_section(traced: TracedPlan) -> Iterator[Block]:
     """List every parameter, and all that the inputs leave open and a rule filled in."""
 
     def value(one: SettingUse) -> Cell:
@@ -159,15 +146,18 @@ def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
     by_origin: dict[str, list[str]] = {}
     for text, origin in merged_notes(left_open):
         by_origin.setdefault(origin, []).append(text)
+    most = traced.detail.notes
     notes = table(
-        enumerate(by_origin.items(), 1),
+        list(enumerate(by_origin.items(), 1))[:most],
         ("No", "name", lambda row: f"A{row[0]}"),
         ("Of", "text", lambda row: row[1][0]),
         ("Assumption", "text", lambda row: "; ".join(row[1][1])),
         caption="What the inputs leave open",
     )
-    told = tuple(one for one in (settings, notes) if one.rows)
-    return told or (Paragraph("Nothing was left open: every figure is stated."),)
+    yield from (one for one in (settings, notes) if one.rows)
+    yield from rest(len(by_origin) - most, "assumption", ", all of them in plan.json")
+    if not (settings.rows or notes.rows):
+        yield Paragraph("Nothing was left open: every figure is stated.")
 
 
 _OPEN = "open"
