@@ -98,13 +98,6 @@ class ReportResult(Result):
         told = "where the recommendation turns is left open"
         return (f"{told}; `{command}` finds out, for the next report",)
 
-    def rows(self) -> list[Row]:
-        """A row for each file: its name and its size in bytes."""
-        return [
-            {"file": name, "bytes": len(text if isinstance(text, bytes) else text.encode())}
-            for name, text in self.files().items()
-        ]
-
     def files(self) -> dict[str, str | bytes]:
         """Both documents in each format, and the results in them as JSON."""
         kept = {f"{one._name}.json": one.to_json() for one in self._results}
@@ -243,9 +236,7 @@ class ExportResult(Result):
 
     def rows(self) -> list[Row]:
         """Of a portfolio, a row for each job, as in the CSV; else one for each file."""
-        if self._rows is not None:
-            return self._rows
-        return [{"file": name, "bytes": len(text.encode())} for name, text in self._found.items()]
+        return super().rows() if self._rows is None else self._rows
 
     def files(self) -> dict[str, str | bytes]:
         """By name."""

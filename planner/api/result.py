@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
@@ -41,7 +40,7 @@ _PAGE = 100
 """Cells of a line of text."""
 
 
-class Result(ABC):
+class Result:
     """Something that was found out: `repr()` says it in short, a notebook shows it as a page."""
 
     title: str
@@ -63,9 +62,12 @@ class Result(ABC):
         told = (one for one in self._document() if isinstance(one, Paragraph))
         return tuple(one.text.removesuffix(".") for one in told if one.tone == "strong")
 
-    @abstractmethod
     def rows(self) -> list[Row]:
-        """The figures as flat records, all with the same keys."""
+        """The figures as flat records, all with the same keys; of files, a row for each."""
+        return [
+            {"file": name, "bytes": len(text if isinstance(text, bytes) else text.encode())}
+            for name, text in self.files().items()
+        ]
 
     def _document(self) -> Document:
         """All of it: its summary and its rows, unless there is more to say."""

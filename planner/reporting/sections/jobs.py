@@ -38,6 +38,7 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.sizing import (
     at_full_rate,
+    on_apis_text,
     result_text,
     share_of,
     taken,
@@ -511,11 +512,6 @@ def _turns(one: ApiComparison) -> str:
     if gpus_cents < api_cents:
         return f"below {percent(gpus_cents / api_cents)} of it"
     return f"up to {gpus_cents / api_cents:.1f} times it"
-
-
-def on_apis_text(job: PlannedJob) -> str:
-    """Format `2 on hosted-70b`: the most units of a job on APIs in a quarter; empty without any."""
-    return ", ".join(f"{max(units)} on {api}" for api, units in job.on_apis)
 
 
 class _Serves(NamedTuple):

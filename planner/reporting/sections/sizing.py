@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from planner.inputs.catalog.catalog import PriceBookHeader
 from planner.planning.jobs import Explanation, ModeVerdict, PlacedUnits
-from planner.planning.plan import GpuPart, ShortJob
+from planner.planning.plan import GpuPart, PlannedJob, ShortJob
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -468,6 +468,11 @@ def taken(candidate: Candidate) -> str:
     return " ".join(filter(None, (candidate.part, widths, summed, held)))
 
 
+def on_apis_text(job: PlannedJob) -> str:
+    """Format `2 on hosted-70b`: the most units of a job on APIs in a quarter; empty without any."""
+    return ", ".join(f"{max(units)} on {api}" for api, units in job.on_apis)
+
+
 def share_of(units: int, all_quarters: Sequence[str], quarters: Sequence[str] | None) -> str:
     """Say `3 units`, and for units that change their GPU type `3 units, 2027Q1–Q3`."""
     when = f", {quarter_runs(all_quarters, quarters)}" if quarters else ""
@@ -546,7 +551,7 @@ def explanation_document(told: Explanation) -> Iterator[Block]:
 
 def _answer(told: Explanation) -> str:
     job = told.job
-    there = ", ".join(f"{max(units)} on {api}" for api, units in job.on_apis)
+    there = on_apis_text(job)
     if not told.chosen and there:
         return f"Its requests are answered by APIs: units {there}, which costs less than GPUs."
     if not told.chosen:
