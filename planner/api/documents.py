@@ -33,8 +33,8 @@ from planner.exchange.exports import (
 )
 from planner.exchange.portfolio import portfolio_csv, portfolio_rows
 from planner.inputs.reading.reader import parse_document
+from planner.inputs.text import some_of
 from planner.planning.store import sound
-from planner.planning.words import some_of
 from planner.reporting import markdown
 from planner.reporting.document import Document
 from planner.reporting.documents import Edition, justification_document, quarterly_document
@@ -88,11 +88,6 @@ class ReportResult(Result):
     """What its cost depends on; None where that is not known."""
 
     @property
-    def summary(self) -> tuple[str, ...]:
-        """What the plan asks for."""
-        return self._plan.summary
-
-    @property
     def hints(self) -> tuple[str, ...]:
         """What would make the next report better."""
         if self.sensitivity is not None:
@@ -102,13 +97,6 @@ class ReportResult(Result):
         command = command_for("sensitivity", self._plan._plan, folder)
         told = "where the recommendation turns is left open"
         return (f"{told}; `{command}` finds out, for the next report",)
-
-    def rows(self) -> list[Row]:
-        """A row for each file: its name and its size in bytes."""
-        return [
-            {"file": name, "bytes": len(text if isinstance(text, bytes) else text.encode())}
-            for name, text in self.files().items()
-        ]
 
     def files(self) -> dict[str, str | bytes]:
         """Both documents in each format, and the results in them as JSON."""
@@ -248,9 +236,7 @@ class ExportResult(Result):
 
     def rows(self) -> list[Row]:
         """Of a portfolio, a row for each job, as in the CSV; else one for each file."""
-        if self._rows is not None:
-            return self._rows
-        return [{"file": name, "bytes": len(text.encode())} for name, text in self._found.items()]
+        return super().rows() if self._rows is None else self._rows
 
     def files(self) -> dict[str, str | bytes]:
         """By name."""

@@ -30,33 +30,28 @@ from planner.planning.store import (
     scenario_of,
     sound,
 )
-from planner.planning.words import nodes_text
 from planner.reporting import markdown
-from planner.reporting.document import Document, Picture
+from planner.reporting.document import Document
 from planner.reporting.documents import (
-    FULL,
-    SCREEN,
     brief_document,
     drawn_document,
     jobs_document,
     plan_document,
 )
-from planner.reporting.format import count_of, gap_percent, in_usd, listed, record, usd
-from planner.reporting.sections.purchases import action_of
+from planner.reporting.format import in_usd, listed, record
+from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sizing import explanation_document
 from planner.reporting.sections.variants import (
     OPEN,
     comparison_document,
     replay_document,
-    waterfall_chart,
 )
+from planner.reporting.traced import FULL, SCREEN
 from planner.sizing.sizers import Sizers
 from planner.version import GAP, TIME_LIMIT_SECONDS
 from planner.whatif.actuals import read_actuals
 from planner.whatif.compare import Comparison, Replay, compare_plans, planned_side, replay_plan
 
-_MOST_SHOWN = 3
-"""Purchases that `repr()` names."""
 _ON_SCREEN, _IN_FULL, _ALL = 40, 1000, 10**9
 """Rows of a table that compares."""
 _PURCHASE = (
@@ -189,22 +184,7 @@ class PlanResult(Result):
     @property
     def summary(self) -> tuple[str, ...]:
         """What is bought, the cost and the proof."""
-        cost = f"{usd(self._plan.proof.cost_cents)} net present cost, {self.status}"
-        lines = [
-            f"{one.quarter}: {action_of(one.kind, one.term_quarters, one.step_hours)} "
-            f"{nodes_text(one.count, one.step_hours)} {'of' if one.step_hours else '×'} "
-            f"{one.product} at {one.site}"
-            for one in self._plan.acquisitions
-        ]
-        lines += [
-            f"{one.quarter}: {one.action} {one.count:,} × {one.product} at {one.site}"
-            for one in self._plan.releases
-        ]
-        if len(lines) > _MOST_SHOWN:
-            of = "`purchases` and `releases`" if self._plan.releases else "`purchases`"
-            lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN} more of {of}"]
-        first = f"{cost} (gap {gap_percent(self.gap)})"
-        return first, *(lines or ["nothing is bought or rented"])
+        return (ask_sentence(self._plan).removesuffix("."),)
 
     def scenario(self) -> Scenario:
         """The scenario that it was made from, with the same changes, as its files are now.
@@ -355,13 +335,7 @@ class ExplainResult(Result):
     def __init__(self, found: Explanation) -> None:
         """Private: `planner.explain` gives explanations."""
         super().__init__(found.job.name, found)
-        self._drawn = explanation_document(found)
-
-    @property
-    def summary(self) -> tuple[str, ...]:
-        """Where it runs, and how many GPU types were weighed."""
-        taken = [one.way for one in self._found.verdicts if one.outcome == "chosen"]
-        return (f"runs on {listed(taken)}" if taken else "does not run",)
+        self._drawn = (*explanation_document(found),)
 
     def rows(self) -> list[Row]:
         """A row for each GPU type: whether it is chosen, what a unit would add, and why."""
@@ -448,18 +422,6 @@ class ComparisonResult(Result):
         columns = "quarter kind offer node_type site before after before_usd after_usd"
         return [record(one, columns) for one in self._found.purchases]
 
-    @property
-    def summary(self) -> tuple[str, ...]:
-        """Both costs, and how much differs."""
-        if self.same:
-            return ("the plans are the same",)
-        before, after = self._found.before.cost_cents, self._found.after.cost_cents
-        inputs, bought = len(self._found.inputs), len(self._found.purchases)
-        return (
-            f"{usd(before)} → {usd(after)} net present cost",
-            f"{count_of(inputs, 'input')} and {count_of(bought, 'purchase')} differ",
-        )
-
     def rows(self) -> list[Row]:
         """A row for each kind of cost that differs, present value; the last is the whole."""
         return [
@@ -484,10 +446,6 @@ class ComparisonResult(Result):
 
     def _on_screen(self) -> Document:
         return comparison_document(self._found, _ON_SCREEN)
-
-    def _pictures(self) -> dict[str, Picture]:
-        chart = waterfall_chart(self._found)
-        return {"waterfall.svg": chart} if chart else {}
 
 
 CompareSource: TypeAlias = "PlanResult | Scenario | str | PathLike[str] | dict[str, Any]"
@@ -557,13 +515,6 @@ class ReplayResult(Result):
     def identical(self) -> bool:
         """Whether it is the same, byte for byte."""
         return self._found.identical
-
-    @property
-    def summary(self) -> tuple[str, ...]:
-        """Whether it is the same, and what is not."""
-        if self.identical:
-            return ("identical",)
-        return "not identical", *(f"{one.what} {one.name} differs" for one in self._found.origins)
 
     def rows(self) -> list[Row]:
         """A row for each file or version that differs: what was recorded, and what is here."""

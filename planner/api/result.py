@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
@@ -17,8 +16,17 @@ from pydantic import BaseModel
 from planner.errors import Finding, InputError, PlannerWarning
 from planner.planning.files import Folder
 from planner.reporting import html, markdown
-from planner.reporting.document import Column, Document, Heading, Paragraph, Picture, Table
-from planner.reporting.html import illustrated, with_pictures
+from planner.reporting.document import (
+    Bands,
+    Chart,
+    Column,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    Tornado,
+)
+from planner.reporting.pictures import picture_file
 
 FilePath: TypeAlias = str | PathLike[str]
 Progress: TypeAlias = "Callable[[str], None] | None"
@@ -26,11 +34,13 @@ Progress: TypeAlias = "Callable[[str], None] | None"
 Row: TypeAlias = dict[str, Any]
 """Column and value: text, a number, True or False, or None where there is none."""
 
+_PICTURES: dict[type, str] = {Chart: "waterfall", Tornado: "tornado", Bands: "risk"}
+"""What the file of a picture is called."""
 _PAGE = 100
 """Cells of a line of text."""
 
 
-class Result(ABC):
+class Result:
     """Something that was found out: `repr()` says it in short, a notebook shows it as a page."""
 
     title: str
@@ -47,13 +57,17 @@ class Result(ABC):
         self.title, self._found, self.read_from = title, found, read_from
 
     @property
-    @abstractmethod
     def summary(self) -> tuple[str, ...]:
-        """What matters most, in one to five lines."""
+        """What matters most, in one to five lines: what its page says in bold."""
+        told = (one for one in self._document() if isinstance(one, Paragraph))
+        return tuple(one.text.removesuffix(".") for one in told if one.tone == "strong")
 
-    @abstractmethod
     def rows(self) -> list[Row]:
-        """The figures as flat records, all with the same keys."""
+        """The figures as flat records, all with the same keys; of files, a row for each."""
+        return [
+            {"file": name, "bytes": len(text if isinstance(text, bytes) else text.encode())}
+            for name, text in self.files().items()
+        ]
 
     def _document(self) -> Document:
         """All of it: its summary and its rows, unless there is more to say."""
@@ -68,13 +82,9 @@ class Result(ABC):
         """As much as anybody reads on a screen."""
         return self._document()
 
-    def _pictures(self) -> Mapping[str, Picture]:
-        """By file name."""
-        return {}
-
     def _brief(self) -> Document:
         """What a notebook shows."""
-        return with_pictures(self._on_screen(), self._pictures())
+        return self._on_screen()
 
     def __repr__(self) -> str:
         """One to five lines."""
@@ -110,11 +120,12 @@ class Result(ABC):
         lead to, by anchor: `job-3` is the third of `jobs` of a plan, `low-3` and `high-3` are the
         ends of the third row of a sensitivity.
         """
-        return html.part(self._on_page(), self.title, links)
+        content, sections = html.part(self._on_page(), self.title, links)
+        return str(content), str(sections)
 
     def _on_page(self) -> Document:
         """What a page shows."""
-        return with_pictures(self._document(), self._pictures())
+        return self._document()
 
     def to_markdown(self) -> str:
         """The whole result as Markdown."""
@@ -149,9 +160,23 @@ class Result(ABC):
         return frames.DataFrame(self.rows(), **options)
 
     def files(self) -> dict[str, str | bytes]:
-        """Its files by name, as `--out` of the command of the same name writes them."""
-        pages = illustrated(self._name, self._document(), self._pictures(), self.title)
-        return {f"{self._name}.json": self.to_json(), **pages}
+        """Its files by name, as `--out` of the command of the same name writes them.
+
+        Each picture is a file of its own, which the Markdown shows at its end.
+        """
+        document = self._document()
+        pictures = {
+            f"{_PICTURES[type(one)]}.svg": one
+            for one in document
+            if isinstance(one, Chart | Tornado | Bands)
+        }
+        shown = (f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
+        return {
+            f"{self._name}.json": self.to_json(),
+            f"{self._name}.md": "".join((markdown.render(document), *shown)),
+            f"{self._name}.html": html.render(document, self.title),
+            **{file: picture_file(one) for file, one in pictures.items()},
+        }
 
     def write(self, directory: FilePath, *, overwrite: bool = False) -> tuple[Path, ...]:
         """Write the files into a directory, made if needed, and return their paths.

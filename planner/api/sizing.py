@@ -28,7 +28,7 @@ from planner.inputs.scenario.job import SERVING_SUFFIX, Job, Tune
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.scenario.schema import scenario_schema
 from planner.inputs.settled import settled_settings
-from planner.inputs.text import csv_text, did_you_mean, one_of
+from planner.inputs.text import csv_text, did_you_mean, one_of, some_of
 from planner.reporting.document import Document
 from planner.reporting.format import record
 from planner.reporting.knowledge import (
@@ -87,8 +87,7 @@ class SizeResult(Result):
     def summary(self) -> tuple[str, ...]:
         """How many GPUs of each type, the cheapest first."""
         found = [f"{one.gpus * one.replicas} × {one.way}" for one, *_ in self._ranked]
-        some = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
-        return (some or "no GPU type can run it",)
+        return (some_of(found, 5) or "no GPU type can run it",)
 
     @property
     def rejections(self) -> list[Row]:
@@ -125,9 +124,8 @@ class SizeResult(Result):
         ]
 
     def _document(self) -> Document:
-        return sizing_document(
-            self._found, self._ranked, self._book, sums=self._sums, calibration=self._calibration
-        )
+        told = (self._found, self._ranked, self._book)
+        return (*sizing_document(*told, sums=self._sums, calibration=self._calibration),)
 
 
 def _ranked(candidates: Sequence[Candidate], facts: Catalog) -> list[RentedCandidate]:
@@ -499,7 +497,7 @@ def rules(rule: str | None = None, *, rules: FilePath | Sequence[FilePath] = ())
         chosen, document = tuple(book.rules.values()), rules_document(book.rules.values())
     else:
         require_known(rule, book.rules, "rule")
-        chosen, document = (book.rules[rule],), rule_document(book.rules[rule])
+        chosen, document = (book.rules[rule],), (*rule_document(book.rules[rule]),)
     rows = [record(one, "id kind title") for one in chosen]
     return KnowledgeResult(rule or "rules", rows, document)
 

@@ -34,18 +34,16 @@ from planner.errors import ExitCode, InputError, PlannerError
 from planner.inputs.load import Question
 from planner.inputs.override import Override
 from planner.planning.files import Folder, plan_text
-from planner.reporting.document import Document, Picture
-from planner.reporting.format import count_of, in_usd, money_short, percent, record
+from planner.reporting.document import Document
+from planner.reporting.format import in_usd, record
 from planner.reporting.sections.options import alternatives_document
-from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
+from planner.reporting.sections.sensitivity import sensitivity_document
 from planner.reporting.sections.variants import (
     PLAN_COLUMNS,
-    cost_bands,
     risk_document,
     sweep_csv,
     sweep_document,
     sweep_rows,
-    titles_of,
 )
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import Alternatives, find_alternatives
@@ -214,11 +212,6 @@ class SensitivityResult(StoredAnswer):
         """How the command ends: as planning the scenario as it stands does."""
         return self._found.base.exit_code
 
-    @property
-    def summary(self) -> tuple[str, ...]:
-        """The cost, what leaves no plan, and what moves it most."""
-        return (headline(self._found),)
-
     def rows(self) -> list[Row]:
         """A row for each figure, the widest swing first: its value, the cost at both ends."""
         return [
@@ -238,10 +231,6 @@ class SensitivityResult(StoredAnswer):
 
     def _document(self) -> Document:
         return sensitivity_document(self._found)
-
-    def _pictures(self) -> Mapping[str, Picture]:
-        picture = tornado(self._found)
-        return {"tornado.svg": picture} if picture else {}
 
 
 def sensitivity(
@@ -294,13 +283,6 @@ class AlternativesResult(StoredAnswer):
         """Whether plans near the cheapest were looked for as well."""
         return self._found.within is not None
 
-    @property
-    def summary(self) -> tuple[str, ...]:
-        """The cost of the cheapest, and of the first of the others."""
-        costs = [(one.name, one.figures) for one in self._found.others if one.figures]
-        told = [f"{name}: {_cost(figures)}" for name, figures in costs]
-        return f"cheapest {_cost(self._found.cheapest)}", *told[:3]
-
     def rows(self) -> list[Row]:
         """A row for each plan, the cheapest first; one that there is not says why."""
         every: list[tuple[str, str, tuple[Override, ...], PlanSummary | None, str | None]] = [
@@ -324,10 +306,6 @@ class AlternativesResult(StoredAnswer):
 
     def _document(self) -> Document:
         return alternatives_document(self._found)
-
-
-def _cost(figures: PlanSummary) -> str:
-    return figures.result if figures.cost_cents is None else money_short(figures.cost_cents)
 
 
 def alternatives(
@@ -383,24 +361,9 @@ class SweepResult(Result):
         found = (one for one in (ExitCode.UNVERIFIED, ExitCode.LIMIT) if one in codes)
         return next(found, ExitCode.PROVED)
 
-    @property
-    def summary(self) -> tuple[str, ...]:
-        """How many, how many of them proved, and from which cost to which."""
-        figures = [row.figures for row in self._found]
-        proved = sum(one.result == "proved" for one in figures)
-        costs = [one.cost_cents for one in figures if one.cost_cents is not None]
-        told = f"{count_of(len(figures), 'variant')}, {proved} of them proved"
-        if not costs:
-            return (told,)
-        return told, f"from {money_short(min(costs))} to {money_short(max(costs))}"
-
     def rows(self) -> list[Row]:
         """The rows of `sweep.csv`, with the same columns; numbers that are set are numbers."""
-        records, titles = sweep_rows(self._found), titles_of(self._found)
-        for row, told in zip(self._found, records, strict=True):
-            numbers = {one.path: _number(one) for one in row.variant.settings}
-            told.update((titles[path], value) for path, value in numbers.items())
-        return records
+        return sweep_rows(self._found)
 
     def files(self) -> dict[str, str | bytes]:
         """`sweep.csv`, the page in Markdown and HTML."""
@@ -410,14 +373,6 @@ class SweepResult(Result):
 
     def _document(self) -> Document:
         return sweep_document(self._scenario, self._found)
-
-
-def _number(override: Override) -> object:
-    """A value that is set: a number where it is one, else as it was written."""
-    found, text = override.value, override.value_text
-    if not isinstance(found, int | Decimal) or text.startswith(("+", "-")):
-        return text
-    return float(found) if isinstance(found, Decimal) else found
 
 
 def sweep(
@@ -536,18 +491,6 @@ class RiskResult(StoredAnswer):
         """Net present cost of the best plan of each future, the cheapest first."""
         return [cents / 100 for cents in self._found.costs_cents]
 
-    @property
-    def summary(self) -> tuple[str, ...]:
-        """The cost of most futures, and the quarter that falls short most often."""
-        shares = self._found.percentiles
-        costs = self._found.cost_cents
-        told = f"{count_of(self._found.futures, 'future')}: {money_short(costs[0])} to "
-        told += f"{money_short(costs[-1])} in {shares[-1] - shares[0]} % of them"
-        worst = max(self._found.chances, key=lambda one: one.short / one.of, default=None)
-        if worst is None or not worst.short:
-            return (told,)
-        return told, f"{worst.quarter} falls short in {percent(worst.short / worst.of)}"
-
     def rows(self) -> list[Row]:
         """A row for each percentile of the futures: what the best plan of one costs."""
         pairs = zip(self._found.percentiles, self._found.cost_cents, strict=True)
@@ -555,9 +498,6 @@ class RiskResult(StoredAnswer):
 
     def _document(self) -> Document:
         return risk_document(self._found)
-
-    def _pictures(self) -> Mapping[str, Picture]:
-        return {"risk.svg": cost_bands(self._found)}
 
 
 def risk(

@@ -28,7 +28,7 @@ from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.locate import PRODUCT_NAMES, shipped
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text import count_of, csv_text, did_you_mean, nearest, one_of
+from planner.inputs.text import count_of, csv_text, did_you_mean, nearest, one_of, some_of
 
 
 class _Mapping(Frozen):
@@ -465,9 +465,8 @@ def recognized(
         try:
             node_type, doubt = _node_type(kind, *_gpus_of(kind, catalog.gpus), catalog)
         except LookupError as error:
-            shown = ", ".join(name[:_LONGEST] for name in names[:_NAMED])
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            unknown.append(_in_a_line(f"{shown}{more}: {error.args[0]}"))
+            shown = some_of([name[:_LONGEST] for name in names], _NAMED)
+            unknown.append(_in_a_line(f"{shown}: {error.args[0]}"))
         else:
             known.append(KnownServers(node_type, len(names), _in_a_line(doubt)))
     return tuple(known), tuple(unknown)

@@ -26,7 +26,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.reading.grid import Grid, GridCell
 from planner.inputs.reading.reader import read_bytes
-from planner.inputs.text import ILLEGAL_CHARACTER, character_name, did_you_mean, one_of
+from planner.inputs.text import ILLEGAL_CHARACTER, character_name, did_you_mean, one_of, some_of
 
 _LARGEST_INFLATED_BYTES = 128 * 2**20
 _MOST_CELLS = 2_000_000
@@ -110,11 +110,9 @@ def _hidden_parts(sheet: Worksheet, rows: Sequence[tuple[GridCell, ...]]) -> Ite
     ):
         if found:
             several, them = ("s", "them") if len(found) > 1 else ("", "it")
-            named = [shown(one) for one in sorted(found)]
-            listed = ", ".join(named[:_MOST_NAMED])
-            more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+            named = some_of([shown(one) for one in sorted(found)], _MOST_NAMED)
             yield (
-                f"hidden {what}{several} {listed}{more} of sheet {sheet.title!r}: read like all "
+                f"hidden {what}{several} {named} of sheet {sheet.title!r}: read like all "
                 f"others; delete {them} there if that is not meant"
             )
 

@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher, get_close_matches
+from fractions import Fraction
 from functools import lru_cache
 from operator import ne
 from pathlib import Path
@@ -246,11 +247,26 @@ def key_meant(key: str, known: Collection[str]) -> str | None:
     return hint
 
 
+def listed(items: Sequence[str], conjunction: str = "and", most: int | None = None) -> str:
+    """Join a list as in a sentence: `a`, `a and b`, `a, b and c`.
+
+    At `most` so many are named, and the others counted: `a, b and 4 more`.
+    """
+    if most is not None and len(items) > most:
+        items = [*items[:most], f"{len(items) - most:,} more"]
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
+
+
 def one_of(names: Sequence[str]) -> str:
     """`a, b or c`."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+    return listed(names, "or")
+
+
+def some_of(names: Sequence[str], shown: int) -> str:
+    """Name the first few and count the others: `a, b, c and 4 more`."""
+    return listed(names, most=shown) if len(names) > shown else ", ".join(names)
 
 
 def foreign_letter(word: str) -> str | None:
@@ -307,6 +323,25 @@ def amount_text(amount: int, unit: str) -> str:
     if unit == "W":
         return f"{amount / 1000:,.10g} kW"
     return f"{amount:,} {unit.removesuffix('s') if amount == 1 else unit}"
+
+
+def amount(value: Decimal | int, unit: str) -> str:
+    """Format a figure with its unit, and a share as per cent: `2,190 h`, `10 %`."""
+    exact = Decimal(value)
+    if unit == "share":
+        return f"{(exact * 100).normalize():f} %"
+    return f"{exact.normalize():,f} {unit}"
+
+
+def gpus_text(gpus: Fraction) -> str:
+    """Format a number of GPUs: `1 GPU`, `2.5 GPUs`."""
+    whole = gpus.denominator == 1
+    return count_of(int(gpus), "GPU") if whole else f"{float(gpus):,.6g} GPUs"
+
+
+def price(usd: Decimal) -> str:
+    """Format a price as it is stated, without needless zeros: `$2.5`, `$310,000`."""
+    return f"${usd.normalize():,f}"
 
 
 def usd(cents: int, *, short: bool = False) -> str:

@@ -20,6 +20,7 @@ from planner.packing.problem import Problem, SpendLimit
 from planner.packing.search import NodeCounts, search
 from planner.packing.solution import Solution
 from planner.packing.translation import Translation
+from planner.version import GAP, TIME_LIMIT_SECONDS
 
 _MOST_CENTS = 2**53
 """From here on, not every whole number is a float, which solvers calculate with."""
@@ -28,8 +29,8 @@ _MOST_CENTS = 2**53
 def solve(
     translation: Translation,
     *,
-    asked_gap: float = 1e-4,
-    time_limit_s: float = 60.0,
+    asked_gap: float = GAP,
+    time_limit_s: float = TIME_LIMIT_SECONDS,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Translation, Incumbent], None] | None = None,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import ceil
 
 from planner.errors import InfeasibleError, LimitError
-from planner.inputs.text import count_of, one_of
+from planner.inputs.text import count_of, one_of, some_of
 from planner.packing.conflict import Conflict, conflict_of, without_costs
 from planner.packing.constraints.base import Condition
 from planner.packing.incumbent import Infeasible
@@ -162,7 +162,7 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
         without = f"{_count(lacking[worst])} of {asked[worst]} {units} without room ({when})"
         without = f"up to {without}" if len(counts) > 1 else without
         each = _each(translation.problem, translation.problem.demands[numbers[0]])
-        yield f"{_names(list(names))}: {without}{f'; each takes {each}' if each else ''}"
+        yield f"{some_of(list(names), 4)}: {without}{f'; each takes {each}' if each else ''}"
 
 
 def _each(problem: Problem, demand: Demand) -> str:
@@ -185,11 +185,6 @@ def _each(problem: Problem, demand: Demand) -> str:
     told = [f"{count_of(gpus, 'GPU')} of {gpu_type}", *(f"{of:,} of {name}" for name, of in others)]
     grows = any(len(set(choice.by_quarter)) > 1 for choice in demand.choices)
     return f"{'up to ' if grows else ''}{one_of(told)}"
-
-
-def _names(names: list[str]) -> str:
-    shown = ", ".join(names[:4])
-    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
 
 
 def _span(labels: list[str]) -> str:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from planner.errors import LimitError
 from planner.inputs.scenario.job import Job
 from planner.inputs.settled import Inputs
+from planner.inputs.text import some_of
 from planner.packing import Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
@@ -36,7 +37,6 @@ from planner.planning.plan import (
     PoolUse,
     SpareCost,
 )
-from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
 

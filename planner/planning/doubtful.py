@@ -19,9 +19,8 @@ from planner.inputs.scenario.job import Job, Serve, Tune
 from planner.inputs.scenario.offer import FleetEntry, Offer, OfferKind
 from planner.inputs.scenario.site import Site
 from planner.inputs.settled import Inputs
-from planner.inputs.text import count_of, usd
+from planner.inputs.text import amount, count_of, price, some_of, usd
 from planner.planning.plan import CostLine, Note, Plan, PoolUse
-from planner.planning.words import amount, price, some_of
 
 _W_OF_A_KW = 1000
 """Also the least kW that W mistaken for kW give: no site and no rack is fed less than one."""

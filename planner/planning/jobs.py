@@ -13,13 +13,12 @@ from planner.errors import Finding, InfeasibleError, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
-from planner.inputs.text import count_of, did_you_mean, usd
+from planner.inputs.text import amount, count_of, did_you_mean, gpus_text, some_of, usd
 from planner.packing import Problem, Translation
 from planner.packing.problem import Choice, Pool
 from planner.packing.solution import Solution
 from planner.planning.place import Kept
 from planner.planning.plan import Alternative, GpuPart, Node, Occupant, Plan, PlannedJob, ShortJob
-from planner.planning.words import amount, gpus_text, some_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
 _QUARTERS_NAMED = 3

@@ -19,6 +19,7 @@ from typing import Literal
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.settled import Inputs
+from planner.inputs.text import some_of
 from planner.packing import Problem, Solution, Translation, solve, translate
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Incumbent, Infeasible
@@ -33,9 +34,9 @@ from planner.planning.choices import ChoicePrices, other_types
 from planner.planning.doubtful import limiting_figures
 from planner.planning.jobs import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note, Plan, PriorityUse, ProvedStep, Shortage, ShortJob
-from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
+from planner.version import GAP, TIME_LIMIT_SECONDS
 
 _LEAST_ASKED_S = 1.0
 """The least seconds of work for near misses, even after a short search."""
@@ -73,8 +74,8 @@ class NearPlan:
 def make_plan(
     inputs: Inputs,
     *,
-    asked_gap: float = 1e-4,
-    time_limit_s: float = 60.0,
+    asked_gap: float = GAP,
+    time_limit_s: float = TIME_LIMIT_SECONDS,
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     sizers: Sizers | None = None,

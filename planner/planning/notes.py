@@ -23,13 +23,12 @@ from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
 from planner.inputs.scenario.scenario import node_places, place_of, pool_places
 from planner.inputs.scenario.site import POWER, limits_told
 from planner.inputs.settled import Inputs
-from planner.inputs.text import count_of, usd
+from planner.inputs.text import amount, count_of, price, some_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.supply import spare_nodes
 from planner.planning.doubtful import unit_slips, unlikely_figures
 from planner.planning.plan import Note, Occupant, Plan
 from planner.planning.plan_costs import most_saved, price_stated
-from planner.planning.words import amount, price, some_of
 from planner.sizing.candidate import SizedJob, Sizing
 from planner.sizing.sizer import LENGTH_UNKNOWN
 

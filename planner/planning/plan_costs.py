@@ -27,6 +27,7 @@ from planner.costs import (
     spent_cents,
 )
 from planner.inputs.settled import Inputs, Setting, SettledOffer
+from planner.inputs.text import amount, price
 from planner.packing import Translation
 from planner.packing.solution import RUNNING_COST, TOKENS, WHOLE_NODES, Solution
 from planner.planning.plan import (
@@ -39,7 +40,6 @@ from planner.planning.plan import (
     CurrentPlacement,
     NodeRelease,
 )
-from planner.planning.words import amount, price
 
 Key = TypeVar("Key")
 

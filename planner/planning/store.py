@@ -31,9 +31,9 @@ from planner.inputs.scenario.scenario import (
     plain,
 )
 from planner.inputs.settled import Inputs
+from planner.inputs.text import some_of
 from planner.planning.plan import FORMAT, Node, Plan, Provenance
 from planner.planning.verify import verify
-from planner.planning.words import some_of
 from planner.sizing import DerivationStep
 from planner.sizing.sizers import Sizers
 

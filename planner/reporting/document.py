@@ -9,15 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
-from functools import wraps
 from itertools import product
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from types import MappingProxyType
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal, TypeVar
 
 from planner.reporting.format import Style, cells_of, count_of, filled, styled
 
-P = ParamSpec("P")
 AnyRow = TypeVar("AnyRow")
 Key = TypeVar("Key")
 Getter = Callable[[AnyRow], "Cell"]
@@ -182,7 +180,7 @@ def columns_for(
 def rest(left: int, noun: str, where: str) -> Iterator[Paragraph]:
     """Return `… 3 more rows, all of them in plan.json`, or nothing if no row is left out."""
     if left > 0:
-        yield Paragraph(f"… {count_of(left, f'more {noun}')}{where}", tone="faint")
+        yield Paragraph(f"… {count_of(left, f'more {noun}')}{where}")
 
 
 def titled(sections: Iterable[tuple[str, Iterable[Block]]], level: int = 2) -> tuple[Block, ...]:
@@ -326,17 +324,7 @@ Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Pictu
 Document = tuple[Block, ...]
 
 
-def whole(told: Callable[P, Iterator[Block]]) -> Callable[P, Document]:
-    """Turn a function that yields blocks into one that returns their document."""
-
-    @wraps(told)
-    def document(*args: P.args, **kwargs: P.kwargs) -> Document:
-        return tuple(told(*args, **kwargs))
-
-    return document
-
-
-def beneath(document: Document) -> Document:
+def beneath(document: Iterable[Block]) -> Document:
     """Return blocks as a part of a section: every heading is a level lower."""
     return tuple(
         replace(block, level=block.level + 1) if isinstance(block, Heading) else block

@@ -9,13 +9,13 @@ flip it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from planner.costs import CAPEX, NOT_PAID
+from planner.inputs.text import some_of
 from planner.planning.plan import Alternative, Plan, PlannedJob
 from planner.planning.traced_figures import TracedFigure, total, where
-from planner.planning.words import some_of
 from planner.reporting.document import (
     Blank,
     Block,
@@ -27,7 +27,6 @@ from planner.reporting.document import (
     Heading,
     Paragraph,
     Table,
-    beneath,
     columns_for,
     table,
     titled,
@@ -47,31 +46,17 @@ from planner.reporting.sections import (
 )
 from planner.reporting.traced import (
     ALONE,
+    Detail,
     RelatedResults,
     Section,
     TracedPlan,
     numbered_sections,
+    told,
 )
 
 # The report of a plan
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """How much of a large portfolio is shown; plan.json always has everything."""
-
-    jobs: int
-    map_lines: int
-    """Lines of the node map per quarter."""
-    notes: int
-    whole: bool
-    """Whether sources of prices and rules, and every file, are written out."""
-
-
-SCREEN = Detail(jobs=60, map_lines=40, notes=20, whole=False)
-"""For a terminal."""
-FULL = Detail(jobs=1000, map_lines=200, notes=500, whole=True)
-"""For a document."""
 _WARNINGS_IN_BRIEF = 3
 _IN_BRIEF = (
     "changes",
@@ -88,53 +73,38 @@ _IN_BRIEF = (
     "warnings",
 )
 _TABLES_ALONE = ("bill", "releases")
-_UNEXPLAINED = ("short", "jobs", "traffic", "cost")
-
-
-def _report(detail: Detail) -> dict[str, Section]:
-    """Yield every section of the report by its key; a section that is not read is not drawn."""
-    lines, notes, whole = detail.map_lines, detail.notes, detail.whole
-    return {
-        "changes": ("Changes to the scenario", lambda one: proof.changes_section(one.plan.changes)),
-        "warnings": (
-            "Warnings",
-            lambda one: proof.notes_section(one.plan.warnings, notes, "warning", whole=whole),
-        ),
-        "short": ("Jobs that give way", lambda one: jobs.shortage_section(one.plan)),
-        "bill": (
-            "Purchases and rents",
-            lambda one: purchases.bill_section(one, full=False, sources=whole),
-        ),
-        "releases": ("Owned nodes let go", purchases.releases_section),
-        "moves": ("Moves", lambda one: placement.moves_section(one.plan, lines)),
-        "map": ("Node map", lambda one: placement.node_map(one, lines)),
-        "schedule": ("Schedule", lambda one: placement.schedule_section(one.plan, lines)),
-        "shared": ("Shared GPUs", lambda one: placement.shared_section(one.plan, lines)),
-        "jobs": ("Jobs", lambda one: jobs.jobs_section(one, detail.jobs, full=False)),
-        "evidence": ("Evidence behind the needs", lambda one: sizing.evidence_section(one.plan)),
-        "traffic": ("Traffic and latency", jobs.traffic_section),
-        "apis": ("APIs", jobs.apis_section),
-        "demand": ("Demand against capacity", capacity.forecast_section),
-        "utilization": ("Utilization", capacity.utilization_section),
-        "sites": ("Sites", lambda one: capacity.sites_section(one, lines, full=False)),
-        "cost": ("Cost", cost.plan_cost_section),
-        "near": ("What small changes would save", lambda one: proof.near_miss_section(one.plan)),
-        "teams": ("Teams", cost.teams_section),
-        "rejections": ("Rejected GPU types", lambda one: jobs.rejections_section(one.plan)),
-        "assumptions": (
-            "Assumptions",
-            lambda one: proof.notes_section(one.plan.assumptions, notes, "plain", whole=whole),
-        ),
-        "rules": (
-            "Rules and their sources",
-            lambda one: proof.rules_section(one, listed_too=whole),
-        ),
-        "proof": ("Proof and provenance", lambda one: proof.proof_section(one, files=whole)),
-        "checks": (
-            "What the check confirmed",
-            lambda one: [Bullets(one.plan.proof.checks)] * whole,
-        ),
-    }
+_REPORT: dict[str, Section] = {
+    "changes": ("Changes to the scenario", proof.changes_section),
+    "warnings": ("Warnings", proof.warnings_section),
+    "short": ("Jobs that give way", jobs.shortage_section),
+    "bill": ("Purchases and rents", purchases.bill_section),
+    "releases": ("Owned nodes let go", purchases.releases_section),
+    "moves": ("Moves", placement.moves_section),
+    "map": ("Node map", placement.node_map),
+    "schedule": ("Schedule", placement.schedule_section),
+    "shared": ("Shared GPUs", placement.shared_section),
+    "jobs": ("Jobs", jobs.jobs_section),
+    "evidence": ("Evidence behind the needs", sizing.evidence_section),
+    "traffic": ("Traffic and latency", jobs.traffic_section),
+    "apis": ("APIs", jobs.apis_section),
+    "demand": ("Demand against capacity", capacity.forecast_section),
+    "utilization": ("Utilization", capacity.utilization_section),
+    "sites": ("Sites", capacity.sites_section),
+    "cost": (
+        "Cost",
+        cost.cost_section,
+        cost.explanations,
+        cost.budgets_section,
+        cost.break_evens_section,
+    ),
+    "near": ("What small changes would save", proof.near_miss_section),
+    "teams": ("Teams", cost.teams_section),
+    "rejections": ("Rejected GPU types", jobs.rejections_section),
+    "assumptions": ("Assumptions", proof.assumptions_section),
+    "rules": ("Rules and their sources", proof.rules_section),
+    "proof": ("Proof and provenance", proof.proof_section),
+    "checks": ("What the check confirmed", proof.checks_section),
+}
 
 
 def _opening(plan: Plan) -> Iterator[Block]:
@@ -146,9 +116,8 @@ def _opening(plan: Plan) -> Iterator[Block]:
 
 def plan_document(plan: Plan, detail: Detail) -> Document:
     """Return the whole report."""
-    traced = TracedPlan(plan)
-    parts = ((title, told(traced)) for title, told in _report(detail).values())
-    return (*_opening(plan), *titled(parts))
+    traced = TracedPlan(plan, detail=detail)
+    return (*_opening(plan), *titled((one[0], told(one, traced)) for one in _REPORT.values()))
 
 
 def brief_document(plan: Plan, detail: Detail) -> Document:
@@ -156,16 +125,14 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
 
     Without explanations of how to read a part, and without the lines below a bill.
     """
-    traced = TracedPlan(plan)
-    sections = _report(replace(detail, notes=_WARNINGS_IN_BRIEF))
-    sections["cost"] = ("Cost", cost.cost_by_quarter)
+    traced = TracedPlan(plan, detail=replace(detail, notes=_WARNINGS_IN_BRIEF))
+    sections = {**_REPORT, "cost": ("Cost", cost.cost_by_quarter)}
     shown = [*_IN_BRIEF, *(["proof"] * bool(plan.proof.second_opinions))]
 
     def brief(key: str) -> Iterator[Block]:
-        for block in sections[key][1](traced):
+        for block in told(sections[key], traced):
             faint = isinstance(block, Paragraph) and block.tone == "faint"
-            listed = isinstance(block, Bullets) and key in _TABLES_ALONE
-            if not (listed or (faint and key in _UNEXPLAINED)):
+            if not (faint or (isinstance(block, Bullets) and key in _TABLES_ALONE)):
                 yield block
 
     opening, *_, ask = _opening(plan)
@@ -174,7 +141,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
 
 def drawn_document(plan: Plan) -> Document:
     """Return a plan for a screen: its report with pictures, and every figure with its formula."""
-    sections = {**_report(FULL), "how": ("How figures come about", proof.how_section)}
+    sections = {**_REPORT, "how": ("How figures come about", proof.how_section)}
     return (*_opening(plan), *numbered_sections(plan, sections))
 
 
@@ -383,45 +350,6 @@ def quarterly_document(
     )
 
 
-def _need(traced: TracedPlan) -> Iterator[Block]:
-    """Say who needs what, how far it exceeds what is owned, and the evidence."""
-    if shared := [job.name for job in traced.plan.jobs if job.replicas]:
-        yield Paragraph(f"Of {', '.join(shared)}, as many run as take the traffic.", tone="faint")
-    yield jobs.demand_table(traced)
-    yield from jobs.stated_table(traced)
-    yield from capacity.forecast_section(traced)
-    parts = (
-        ("What does not fit", beneath(jobs.shortage_section(traced.plan))),
-        ("Evidence behind the needs", sizing.evidence_section(traced.plan)),
-    )
-    yield from titled(parts, 3)
-
-
-def _existing(traced: TracedPlan) -> Iterator[Block]:
-    yield from capacity.existing_section(traced)
-    releases = purchases.releases_section(traced)
-    yield from titled((("What leaves, when, and what it brings", releases),), 3)
-
-
-def _options(traced: TracedPlan) -> Iterator[Block]:
-    """Show the alternatives, what other GPU types would add, and the rules against some."""
-    yield from options.options_section(traced)
-    yield Heading("Why not other GPU types", 3)
-    yield from jobs.gpu_types_section(traced)
-    yield from jobs.rejections_section(traced.plan)
-    yield from titled((("What small changes would save", proof.near_miss_section(traced.plan)),), 3)
-
-
-def _trace(traced: TracedPlan) -> Iterator[Block]:
-    yield from jobs.jobs_section(traced)
-    parts = (
-        ("Traffic and latency", jobs.traffic_section(traced)),
-        ("APIs", jobs.apis_section(traced)),
-        ("Who runs where", placement.node_map(traced)),
-    )
-    yield from titled(parts, 3)
-
-
 def _since(traced: TracedPlan) -> Iterable[Block]:
     since = traced.beside.comparison
     return variants.changes_since(since) if since else ()
@@ -429,20 +357,51 @@ def _since(traced: TracedPlan) -> Iterable[Block]:
 
 _JUSTIFICATION: dict[str, Section] = {
     "ask": ("The ask", decision_section),
-    "need": ("Need", _need),
-    "existing": ("What there is already", _existing),
-    "options": ("Options", _options),
-    "cost": ("Whole-life cost", cost.cost_section),
+    "need": (
+        "Need",
+        jobs.demand_section,
+        jobs.stated_section,
+        capacity.forecast_section,
+        ("What does not fit", jobs.shortage_section),
+        ("Evidence behind the needs", sizing.evidence_section),
+    ),
+    "existing": (
+        "What there is already",
+        capacity.existing_section,
+        ("What leaves, when, and what it brings", purchases.releases_section),
+    ),
+    "options": (
+        "Options",
+        options.options_section,
+        ("Why not other GPU types", jobs.gpu_types_section, jobs.rejections_section),
+        ("What small changes would save", proof.near_miss_section),
+    ),
+    "cost": (
+        "Whole-life cost",
+        cost.cost_section,
+        ("Buying against renting", cost.break_evens_section),
+    ),
     "sensitivity": ("Sensitivity", sensitivity.sensitivity_section),
     "assumptions": ("Assumptions", proof.assumptions_section),
     "risks": ("Risks", proof.risks_section),
-    "trace": ("From requirement to bill", _trace),
-    "bill": ("Bill of materials", purchases.bill_section),
-    "facility": ("Facility", capacity.facility_section),
-    "affordability": ("Affordability", cost.affordability_section),
+    "trace": (
+        "From requirement to bill",
+        jobs.jobs_section,
+        ("Traffic and latency", jobs.traffic_section),
+        ("APIs", jobs.apis_section),
+        ("Who runs where", placement.node_map),
+    ),
+    "bill": ("Bill of materials", purchases.bill_section, purchases.licences_section),
+    "facility": ("Facility", capacity.sites_section, capacity.facility_section),
+    "affordability": (
+        "Affordability",
+        cost.budgets_section,
+        cost.affordability_section,
+        ("Charged to teams", cost.teams_section),
+    ),
     "procurement": ("Procurement", purchases.procurement_section),
     "milestones": ("Milestones and acceptance", purchases.milestones_section),
-    "provenance": ("Provenance and sign-off", proof.sign_off_section),
+    "provenance": ("Provenance and sign-off", proof.provenance_section, proof.sign_off_section),
     "jobs": ("Jobs, and what decided them", jobs.decisions_section),
     "how": ("How figures come about", proof.how_section),
     "rules": ("Rules and their sources", proof.rules_section),
@@ -451,8 +410,7 @@ _JUSTIFICATION: dict[str, Section] = {
 _JUSTIFICATION_IN_SHORT = ("ask", "need", "options", "cost", "milestones", "risks", "provenance")
 
 
-def _changes(traced: TracedPlan) -> Iterator[Block]:
-    yield from _since(traced)
+def _not_compared(traced: TracedPlan) -> Iterator[Block]:
     since = traced.beside.comparison
     if since is None:
         asked = "What changed and why, what was delivered, and forecast error"
@@ -462,55 +420,53 @@ def _changes(traced: TracedPlan) -> Iterator[Block]:
         yield Fields((("Delivered against planned, and forecast error", actuals),))
 
 
-def _demand(traced: TracedPlan) -> Iterator[Block]:
-    yield jobs.demand_table(traced)
-    yield jobs.held_table(traced)
-    short = beneath(jobs.shortage_section(traced.plan))
-    yield from titled((("What does not fit", short),), 3)
+def _services(traced: TracedPlan) -> Iterator[Block]:
+    if not traced.plan.chargeback and not any(jobs.traffic_section(traced)):
+        yield Paragraph("No team is charged, and no replicas follow from stated traffic.")
 
 
-def _services(traced: TracedPlan) -> tuple[Block, ...]:
-    parts = (
-        ("Charged to teams", cost.teams_section(traced)),
-        ("Traffic and latency", jobs.traffic_section(traced)),
-    )
-    none = Paragraph("No team is charged, and no replicas follow from stated traffic.")
-    return titled(parts, 3) or (none,)
-
-
-def _resources(traced: TracedPlan) -> Iterator[Block]:
-    yield capacity.pools_table(traced)
-    asked = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
-    yield Fields(((asked, Blank("monitoring")),))
-    yield from placement.node_map(traced)
-    sites = ("Power and space", capacity.sites_section(traced))
-    yield from titled((*placement.placement_parts(traced), sites), 3)
-
-
-def _orders(traced: TracedPlan) -> Iterator[Block]:
-    """Show what is acquired at which price, who orders it, and what is released."""
-    yield from purchases.bill_section(traced, full=False)
+def _placed(traced: TracedPlan) -> Iterator[Block]:
     if traced.orders:
         yield Fields((("Orders placed, by whom and when", Blank()),))
-    yield from purchases.releases_section(traced)
 
 
+_MEASURED = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
 _QUARTERLY: dict[str, Section] = {
     "ask": ("Summary and recommendation", decision_section),
-    "since": ("What changed since the last plan", _changes),
+    "since": ("What changed since the last plan", _since, _not_compared),
     "scope": ("Scope", lambda _: (Paragraph("Not covered:"), Bullets(_EXCLUDED))),
     "capacity": ("Capacity against demand", capacity.forecast_section),
-    "need": ("Demand", _demand),
-    "services": ("Services", _services),
-    "facility": ("Resources", _resources),
-    "options": ("Options, and doing nothing", options.options_section),
-    "orders": ("Orders, and nodes let go", _orders),
-    "alarms": ("Thresholds and alarms", capacity.alarms_section),
-    "assumptions": (
-        "Assumptions and risks",
-        lambda traced: (*proof.assumptions_section(traced), *proof.risks_section(traced)),
+    "need": (
+        "Demand",
+        jobs.demand_section,
+        jobs.held_section,
+        ("What does not fit", jobs.shortage_section),
     ),
-    "provenance": ("Provenance", lambda traced: proof.provenance_section(traced, files=False)),
+    "services": (
+        "Services",
+        _services,
+        ("Charged to teams", cost.teams_section),
+        ("Traffic and latency", jobs.traffic_section),
+    ),
+    "facility": (
+        "Resources",
+        lambda traced: (capacity.pools_table(traced), Fields(((_MEASURED, Blank("monitoring")),))),
+        placement.node_map,
+        ("Schedule of runs", placement.schedule_section),
+        ("Shared GPUs", placement.shared_section),
+        ("Moves", placement.moves_section),
+        ("Power and space", capacity.sites_section),
+    ),
+    "options": ("Options, and doing nothing", options.options_section),
+    "orders": (
+        "Orders, and nodes let go",
+        purchases.bill_section,
+        _placed,
+        purchases.releases_section,
+    ),
+    "alarms": ("Thresholds and alarms", capacity.alarms_section),
+    "assumptions": ("Assumptions and risks", proof.assumptions_section, proof.risks_section),
+    "provenance": ("Provenance", proof.provenance_section),
     "how": ("How figures come about", proof.how_section),
 }
 _QUARTERLY_IN_SHORT = ("ask", "since", "capacity", "need", "orders", "alarms")

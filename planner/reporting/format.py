@@ -11,10 +11,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text import count_of, usd
+from planner.inputs.scenario.quarter import Quarter, moment
+from planner.inputs.text import count_of, listed, some_of, usd
 
-__all__ = ["count_of", "usd"]  # as they are told elsewhere; and all that is defined here
+__all__ = ["count_of", "listed", "some_of", "usd"]  # as told elsewhere; and all defined here
 
 _LONG_HOURS = 72
 """From here on, hours are shown as days."""
@@ -240,13 +240,6 @@ def range_of(values: Iterable[int]) -> str:
     return f"{found[0]:,}" if found[0] == found[-1] else f"{found[0]:,}–{found[-1]:,}"
 
 
-def listed(items: Sequence[str], conjunction: str = "and") -> str:
-    """Join a list as in a sentence: `a`, `a and b`, `a, b and c`."""
-    if len(items) < 2:
-        return "".join(items)
-    return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
-
-
 def duration(hours: float) -> str:
     """Format a duration: `14 h`, and from three days on `3.5 d`."""
     return f"{hours:,.0f} h" if hours < _LONG_HOURS else f"{hours / 24:,.1f} d"
@@ -255,7 +248,7 @@ def duration(hours: float) -> str:
 def moments(quarter: str, hours: tuple[int, int]) -> str:
     """Format a time span in a quarter: `4 Jan 08:00 – 5 Jan 22:00`."""
     start = Quarter.parse(quarter)
-    return " – ".join(f"{at.day} {at:%b} {at:%H:%M}" for at in map(start.at, hours))
+    return " – ".join(moment(start, hour) for hour in hours)
 
 
 def quarter_span(first: str, last: str) -> str:

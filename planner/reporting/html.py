@@ -19,7 +19,6 @@ from typing import NoReturn
 from markupsafe import Markup, escape
 
 from planner.errors import Finding, InputError
-from planner.reporting import markdown
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -38,7 +37,7 @@ from planner.reporting.document import (
     Verbatim,
 )
 from planner.reporting.format import code_and_words, visible
-from planner.reporting.pictures import drawn, picture_file
+from planner.reporting.pictures import drawn
 
 _MARKED = re.compile(r"""[&<>"']""")
 _OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")
@@ -53,16 +52,16 @@ _NO_LINKS: Links = MappingProxyType({})
 
 def render(document: Document, title: str) -> str:
     """Return the document as a page that ends with a line feed."""
-    sections = [one for one in document if isinstance(one, Heading) and one.level == 2]
+    content, contents = part(document, title, _NO_LINKS)
     page = Markup(_file("page.html")).format(
         title=visible(title),
         style=Markup(style()),
         style_digest=_digest(style()),
         script=Markup(script()),
         script_digest=_digest(script()),
-        short=Markup("" if sections else ' class="short"'),
-        contents=_contents(sections) + _LINE if sections else "",
-        content=_blocks(document, title, _addresses(document)),
+        short=Markup("" if contents else ' class="short"'),
+        contents=contents + _LINE if contents else "",
+        content=content,
     )
     return str(page)
 
@@ -81,14 +80,20 @@ def fragment(document: Document, title: str) -> str:
     )
 
 
-def part(document: Document, title: str, links: Mapping[str, str]) -> tuple[str, str]:
+def part(document: Document, title: str, links: Links) -> tuple[Markup, Markup]:
     """Return the document, and a list of its sections, for a page that has `style` and `script`.
 
     What leads to an anchor that is in `links` leads to its address there.
     """
-    sections = [one for one in document if isinstance(one, Heading) and one.level == 2]
-    content = _blocks(document, title, _addresses(document, links))
-    return str(content), str(_contents(sections)) if sections else ""
+    blocks = tuple(
+        replace(block, anchor=block.anchor or f"part-{place}")
+        if isinstance(block, Heading) and block.level == 2
+        else block
+        for place, block in enumerate(document)
+    )
+    sections = [one for one in blocks if isinstance(one, Heading) and one.level == 2]
+    content = _blocks(blocks, title, _addresses(blocks, links))
+    return content, _contents(sections) if sections else Markup()
 
 
 def style() -> str:
@@ -286,37 +291,6 @@ def _plain(figure: Figure) -> str:
     if isinstance(value, date):
         return value.isoformat()
     return str(value.numerator) if value.denominator == 1 else repr(float(value))
-
-
-def illustrated(
-    name: str, document: Document, pictures: Mapping[str, Picture], title: str
-) -> dict[str, str]:
-    """Return `name.md`, `name.html` and an SVG file for each picture, which both show.
-
-    The pictures, by their file names, stand below the opening of the document on the page, and
-    at the end of the Markdown.
-    """
-    shown = "".join(f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
-    return {
-        f"{name}.md": markdown.render(document) + shown,
-        f"{name}.html": render(with_pictures(document, pictures), title),
-        **{file: picture_file(one) for file, one in pictures.items()},
-    }
-
-
-def with_pictures(document: Document, pictures: Mapping[str, Picture]) -> Document:
-    """Return the document with pictures below its opening, and an anchor at each heading."""
-    first = next(
-        (place for place, one in enumerate(document) if isinstance(one, Heading) and place),
-        len(document),
-    )
-    page = (*document[:first], *pictures.values(), *document[first:])
-    return tuple(
-        replace(block, anchor=block.anchor or f"part-{place}")
-        if isinstance(block, Heading)
-        else block
-        for place, block in enumerate(page)
-    )
 
 
 def printer() -> Callable[[str], bytes]:

@@ -23,7 +23,6 @@ from planner.reporting.document import (
     Verbatim,
     columns_for,
     table,
-    whole,
 )
 from planner.reporting.format import code, count_of, figure
 from planner.sizing.engine import ExampleResult
@@ -221,7 +220,6 @@ def rules_document(rules: Iterable[Rule]) -> Document:
     )
 
 
-@whole
 def rule_document(rule: Rule) -> Iterator[Block]:
     """Show one rule: formula, conditions, sources, worked cases, errata, and its limits."""
     trust = "" if rule.basis == "published" else f", basis: {rule.basis}"

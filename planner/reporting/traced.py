@@ -22,7 +22,9 @@ from planner.reporting.document import (
     Figure,
     Heading,
     Link,
+    beneath,
     columns_for,
+    titled,
 )
 from planner.reporting.format import Style
 from planner.whatif.alternatives import Alternatives
@@ -50,6 +52,24 @@ class RelatedResults:
 
 
 ALONE = RelatedResults()
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of a large portfolio is shown; plan.json always has everything."""
+
+    jobs: int
+    lines: int
+    """Of nodes, racks, runs and moves, in each quarter."""
+    notes: int
+    narrow: bool = False
+    """Whether tables leave out what the node map shows as well."""
+
+
+FULL = Detail(jobs=1000, lines=200, notes=500)
+"""For a document."""
+SCREEN = Detail(jobs=60, lines=40, notes=20, narrow=True)
+"""For a terminal."""
 
 
 def anchor_of(place: int) -> str:
@@ -83,10 +103,10 @@ _LEADS = {
 
 @lru_cache(maxsize=10_000)
 def _leads_to(sum_: str) -> str:
-    """Return the paragraph on the one cost or order that the figures belong to, if it is one."""
+    """Return the paragraph on the one kind of cost that the figures belong to, if it is one."""
     trace = next((to for pattern, to in _LEADS.items() if re.search(pattern, sum_)), "how-use")
-    lines = set(re.findall(r"(?:costs|acquisitions)\[(\d+|\*)\]", sum_))
-    alone = trace in ("how-cost", "how-bill") and len(lines) == 1 and "*" not in lines
+    lines = set(re.findall(r"costs\[(\d+|\*)\]", sum_))
+    alone = trace == "how-cost" and len(lines) == 1 and "*" not in lines
     return f"{trace}-{lines.pop()}" if alone else trace
 
 
@@ -149,9 +169,10 @@ class TracedPlan(TracedFile):
         titles: Mapping[str, str] = _NO_TITLES,
         name: str = "",
         beside: RelatedResults = ALONE,
+        detail: Detail = FULL,
     ) -> None:
         super().__init__(plan, name, "")
-        self.plan, self.beside = plan, beside
+        self.plan, self.beside, self.detail = plan, beside, detail
         self._titles = titles
         self.accounts = Accounts(plan, self.read)
         self.capacity = Capacity(plan, self.read)
@@ -248,14 +269,26 @@ class TracedPlan(TracedFile):
         return {job.name: f"job-{place}" for place, job in enumerate(self.plan.jobs, 1)}
 
 
-Section = tuple[str, "Callable[[TracedPlan], Iterable[Block]]"]
-"""A title and its content; left out if that is empty."""
+Tell = Callable[[TracedPlan], Iterable[Block]]
+Section = tuple[str, *tuple[Tell | tuple[str, *tuple[Tell, ...]], ...]]
+"""A title and its parts, some under titles of their own; whatever is empty is left out."""
+
+
+def told(section: Section, traced: TracedPlan) -> Iterator[Block]:
+    """Yield what stands under the title of a section."""
+    for part in section[1:]:
+        if isinstance(part, tuple):
+            inner = (block for tell in part[1:] for block in tell(traced))
+            yield from titled(((part[0], beneath(inner)),), 3)
+        else:
+            yield from part(traced)
 
 
 def numbered_sections(
     plan: Plan,
     sections: Mapping[str, Section],
     beside: RelatedResults = ALONE,
+    detail: Detail = FULL,
     *,
     appendices: Collection[str] = (),
 ) -> tuple[Block, ...]:
@@ -264,16 +297,16 @@ def numbered_sections(
     Sections without content are left out and take no number.
     """
     letters, numbers = iter(ascii_uppercase), iter(range(1, len(sections) + 1))
-    draft = TracedPlan(plan, beside=beside)
+    draft = TracedPlan(plan, beside=beside, detail=detail)
     titles = {
-        key: f"{next(letters) if key in appendices else next(numbers)}. {title}"
-        if any(True for _ in told(draft))
+        key: f"{next(letters) if key in appendices else next(numbers)}. {section[0]}"
+        if any(True for _ in told(section, draft))
         else ""
-        for key, (title, told) in sections.items()
+        for key, section in sections.items()
     }
-    traced = TracedPlan(plan, titles, beside=beside)
+    traced = TracedPlan(plan, titles, beside=beside, detail=detail)
     blocks: list[Block] = []
-    for place, (key, (title, told)) in enumerate(sections.items()):
-        if content := tuple(told(traced)):
-            blocks += (Heading(titles[key] or title, 2, anchor_of(place)), *content)
+    for place, (key, section) in enumerate(sections.items()):
+        if content := tuple(told(section, traced)):
+            blocks += (Heading(titles[key] or section[0], 2, anchor_of(place)), *content)
     return tuple(blocks)

@@ -487,26 +487,13 @@ def _only(offer: dict[str, Any], *, prices: bool) -> dict[str, Any]:
     return {key: value for key, value in offer.items() if (key in _PRICES) == prices}
 
 
-def _parts(side: Saved) -> dict[str, Any]:
-    """Return what a side says, by cause."""
-    parts: dict[str, Any] = {cause: {} for cause in CAUSES}
-    for section, value in side.question.data.items():
-        if section in _PRICED:
-            for name, offer in value.items():
-                parts["offers"][section, name] = _only(offer, prices=False)
-                if prices := _only(offer, prices=True):
-                    parts["prices"][section, name] = prices
-        elif section not in TITLES:
-            parts[cause_of(section)][section] = value
-    catalog, rules = facts_of(side)
-    parts["prices"] = parts["prices"], catalog.prices
-    return parts | {"catalog": _unpriced(catalog), "rules": rules}
-
-
 def differing(before: Saved, after: Saved) -> tuple[str, ...]:
-    """Return the causes in which the two sides differ, in order."""
-    one, other = _parts(before), _parts(after)
-    return tuple(cause for cause in CAUSES if one[cause] != other[cause])
+    """Return the causes in which the two sides differ, in order.
+
+    What files they use counts by what stands in them.
+    """
+    found = (one for one in _inputs(before, after) if not one.path.startswith("use."))
+    return tuple(sorted({one.cause for one in found}, key=CAUSES.index))
 
 
 def mixed(before: Saved, after: Saved, taken: Collection[str]) -> Inputs:

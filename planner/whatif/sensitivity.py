@@ -22,7 +22,7 @@ from planner.inputs.override import Override, six_decimals
 from planner.inputs.scenario.load import TRAFFIC
 from planner.inputs.scenario.offer import Offer
 from planner.inputs.settled import Inputs
-from planner.planning.words import amount
+from planner.inputs.text import amount
 from planner.whatif.results import PlanSummary, StoredResult, question_of
 from planner.whatif.variants import CachedRunner
 

@@ -175,8 +175,8 @@ def run_sweep(
     *,
     force: bool = False,
     progress: Callable[[int, int, int], None],
-) -> tuple[SweepRow, ...]:
-    """Plan the variants that the results in the folder lack; return all rows in order.
+) -> dict[str, PlanSummary]:
+    """Plan the variants that the results in the folder lack; return the results by key.
 
     `progress` is called with the rows done, those of them that were found, and the total. Raises
     LimitError, and InputError if a file cannot be written, or if it would lose rows that are not
@@ -202,7 +202,7 @@ def run_sweep(
 
         executor.plan({key: one for key, one in variants.items() if key not in found}, done)
     write_atomically({file: _lines(variants, found)})
-    return tuple(SweepRow(variant, found[key]) for key, variant in variants.items())
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +218,10 @@ class VariantRuns:
         self, planner: VariantPlanner, asked: Sequence[Variant], out: FilePath, *, force: bool
     ) -> list[PlanSummary]:
         """Return the results of variants, in order; raises what a sweep raises."""
-        keys = [planner.key(one) for one in asked]
+        variants = {planner.key(one): one for one in asked}
         with self.start(planner) as executor:
-            variants = dict(zip(keys, asked, strict=True))
-            rows = run_sweep(executor, variants, out, force=force, progress=self.progress)
-        by_key = {key: row.figures for key, row in zip(variants, rows, strict=True)}
-        return [by_key[key] for key in keys]
+            found = run_sweep(executor, variants, out, force=force, progress=self.progress)
+        return [found[planner.key(one)] for one in asked]
 
 
 def _line(key: str, variant: Variant, figures: PlanSummary) -> str:

@@ -33,7 +33,7 @@ from planner.planning.assemble import Request
 from planner.planning.make import committed_plan, make_plan
 from planner.planning.plan import Plan
 from planner.sizing.sizers import Sizers
-from planner.version import __version__
+from planner.version import GAP, TIME_LIMIT_SECONDS, __version__
 from planner.whatif.results import PlanSummary, tried
 from planner.whatif.shortfall import Commitment, short_quarters
 
@@ -66,8 +66,8 @@ class WorkerConfig:
     scenario: Path
     catalog: tuple[Path, ...] = ()
     rules: tuple[Path, ...] = ()
-    gap: float = 1e-4
-    time_limit_s: float = 60.0
+    gap: float = GAP
+    time_limit_s: float = TIME_LIMIT_SECONDS
     text: str | None = None
     """The content of the scenario's file, if a plan records it."""
     committed: tuple[Commitment, ...] | None = None

@@ -334,10 +334,10 @@ def test_ports_that_come_later_are_used_when_they_are_there(read):
 def test_documents_tell_of_ports_where_a_site_limits_them_alone(plan, read):
     limited = make_plan(read(("rack_units: 20", "rack_units: 20, network_ports: 24")))
     for one, told in ((plan, False), (limited, True)):
-        for page in (sites_section(TracedPlan(one), 0, full=False), justification_document(one)):
+        for page in (sites_section(TracedPlan(one)), justification_document(one)):
             text = markdown.render(page)
             assert ("| ports |" in text or "ports after" in text) is told
-    assert "| 18 | 24 |" in markdown.render(sites_section(TracedPlan(limited), 0, full=False))
+    assert "| 18 | 24 |" in markdown.render(sites_section(TracedPlan(limited)))
     assert "| Network ports at west | 2027Q1 | 18 | 24 | 6 | 9 |" in justification(limited)
 
 

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 from planner.planning.plan import Plan
 from planner.reporting import markdown, terminal
 from planner.reporting.documents import (
-    FULL,
-    SCREEN,
     justification_document,
     plan_document,
     quarterly_document,
 )
+from planner.reporting.traced import FULL, SCREEN
 
 
 def justification(plan: Plan, *beside: Any) -> str:

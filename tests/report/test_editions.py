@@ -11,12 +11,12 @@ from planner.errors import InputError
 from planner.planning.store import dumps
 from planner.reporting import markdown
 from planner.reporting.documents import (
-    FULL,
     justification_document,
     plan_document,
     quarterly_document,
 )
 from planner.reporting.html import render
+from planner.reporting.traced import FULL
 from tests.report.pages import Page, justification
 from tests.report.sums import again_in
 from tests.stated import changed

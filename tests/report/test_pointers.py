@@ -10,7 +10,6 @@ import pytest
 
 from planner.reporting import markdown
 from planner.reporting.documents import (
-    SCREEN,
     justification_document,
     plan_document,
     quarterly_document,
@@ -19,7 +18,7 @@ from planner.reporting.html import render
 from planner.reporting.sections.options import alternatives_document
 from planner.reporting.sections.sensitivity import sensitivity_document
 from planner.reporting.sections.variants import comparison_document
-from planner.reporting.traced import RelatedResults
+from planner.reporting.traced import SCREEN, RelatedResults
 from tests.report.pages import Page, justification, plan_page
 from tests.stated import changed
 
@@ -30,7 +29,7 @@ SECTION = rf"sections? ({NUMBERS})|appendix ([A-Z])|appendices"
 POINTERS = {
     r"In support of: [^|]*, section (\d+)\n": "| Job | What it is |",
     r"what would keep each: .*, section (\d+)\n": "### What does not fit",
-    r"description: the bill of materials, section (\d+)\n": "| Line | Offer |",
+    r"description: the bill of materials, section (\d+)\n": "| Offer | Quarter |",
     r"rejected GPU types with their rules, section (\d+)": "### Why not other GPU types",
     r"what other GPU types would add, job by job, appendix (A)": "| Elsewhere |",
     r"the rule that section (\d+) names": "Parameters of cost and policy",

@@ -1,6 +1,7 @@
 """How GPUs that jobs share, in time and in parts, are shown."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from planner.reporting.format import visible
 from planner.reporting.sections.placement import schedule_section, shared_section
 from planner.reporting.sections.sizing import explanation_document, parts_held
 from planner.reporting.terminal import TerminalOptions, render
+from planner.reporting.traced import FULL, TracedPlan
 from tests.report.pages import screen
 from tests.stated import changed
 
@@ -62,14 +64,14 @@ def only(kind, blocks):
 
 def bars(plan):
     """First and last cell of each run."""
-    ((_, drawn),) = only(Gantt, schedule_section(plan, 40)).groups
+    ((_, drawn),) = only(Gantt, schedule_section(TracedPlan(plan))).groups
     return [(bar.first, bar.last) for bar in drawn]
 
 
 def test_each_run_has_its_weeks_and_its_hours_under_its_node(sharing):
     assert bars(sharing) == [(1, 5), (6, 13), (7, 7)]
-    assert "A cell is a week" in only(Gantt, schedule_section(sharing, 40)).says
-    assert only(Table, in_words(schedule_section(sharing, 40))).rows == (
+    assert "A cell is a week" in only(Gantt, schedule_section(TracedPlan(sharing))).says
+    assert only(Table, in_words(schedule_section(TracedPlan(sharing)))).rows == (
         (HERE, "0–3", "batch-inference", "1 Jan 00:00 – 3 Feb 08:00"),
         (HERE, "0–1", "claims-tune 1", "5 Feb 00:00 – 1 Apr 00:00"),
         (HERE, "2", "claims-tune 2", "12 Feb 02:00 – 12 Feb 16:00"),
@@ -83,7 +85,7 @@ def test_runs_that_end_within_four_weeks_are_drawn_by_day(sharing):
     )
     placements = ((NodeUse(node=HERE, occupants=runs),), *sharing.placements[1:])
     plan = changed(sharing, placements=placements)
-    assert "A cell is a day" in only(Gantt, schedule_section(plan, 40)).says
+    assert "A cell is a day" in only(Gantt, schedule_section(TracedPlan(plan))).says
     assert bars(plan) == [(1, 2), (2, 5), (5, 5)]
 
 
@@ -95,22 +97,22 @@ def test_runs_of_a_job_that_follow_each_other_are_one_line(sharing):
     later = holds("claims-tune", 1, (0,), hours=(50, 52), replica=21)
     placements = ((NodeUse(node=HERE, occupants=(*runs, later)),), *sharing.placements[1:])
     plan = changed(sharing, placements=placements)
-    assert only(Table, in_words(schedule_section(plan, 40))).rows == (
+    assert only(Table, in_words(schedule_section(TracedPlan(plan)))).rows == (
         (HERE, "0", "claims-tune, 20 runs", "1 Jan 00:00 – 2 Jan 16:00, 2 h each"),
         (HERE, "0", "claims-tune 1/21", "3 Jan 02:00 – 3 Jan 04:00"),
     )
 
 
 def test_a_long_schedule_says_how_much_is_left_out(sharing):
-    *_, last = schedule_section(sharing, 2)
+    *_, last = schedule_section(TracedPlan(sharing, detail=replace(FULL, lines=2)))
     assert isinstance(last, Paragraph)
     assert visible(last.text) == "… 1 more run, all of them in `placements` of plan.json"
 
 
 def test_partitions_and_shares_are_told_by_node_and_gpu(sharing):
-    assert only(Heading, shared_section(sharing, 40)).text == "2027Q1"
+    assert only(Heading, shared_section(TracedPlan(sharing))).text == "2027Q1"
     small = "small: 1g.10gb at 0, 1; half: 3g.40gb at 4"
-    assert only(Table, shared_section(sharing, 40)).rows == (
+    assert only(Table, shared_section(TracedPlan(sharing))).rows == (
         ("xe9680-h100/dc-east/01–02 (×2)", "6", small, "2 of 8 slices"),
         ("", "7", "memo ×2: 60 GB", "12 GB of 72 GB"),
     )
@@ -148,14 +150,14 @@ def test_an_explanation_says_from_when_to_when_and_how_many_places_it_leaves_out
 )
 def test_what_parts_save_is_told_with_how_well_it_is_proved(sharing, outcome, cents, told):
     saving = PartitionSaving(outcome=outcome, cents=cents)
-    *_, last = shared_section(changed(sharing, partition_saving=saving), 40)
+    *_, last = shared_section(TracedPlan(changed(sharing, partition_saving=saving)))
     assert isinstance(last, Paragraph)
     assert told in last.text
 
 
 def test_a_plan_without_either_has_no_such_section(plan):
-    assert not list(schedule_section(plan, 40))
-    assert not list(shared_section(plan, 40))
+    assert not list(schedule_section(TracedPlan(plan)))
+    assert not list(shared_section(TracedPlan(plan)))
     assert "Peak" not in screen(plan, 120)
 
 

@@ -1,5 +1,7 @@
 """What stands at each site beside what it allows, as far as the inputs say anything."""
 
+from dataclasses import replace
+
 import pytest
 
 from planner.planning.plan import BreakEven, CurrentPlacement, Move, ProvedStep, SiteUse
@@ -7,7 +9,7 @@ from planner.reporting import markdown
 from planner.reporting.sections.capacity import sites_section
 from planner.reporting.sections.jobs import shortage_section
 from planner.reporting.sections.placement import moves_section
-from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import FULL, TracedPlan
 from tests.report.pages import justification, plan_page
 from tests.stated import changed
 
@@ -47,7 +49,9 @@ def racked(plan, *, fourth=(2, 1)):
 
 
 def shown(plan, *sites, most=8):
-    return markdown.render(sites_section(TracedPlan(changed(plan, sites=sites)), most, full=False))
+    return markdown.render(
+        sites_section(TracedPlan(changed(plan, sites=sites), detail=replace(FULL, lines=most)))
+    )
 
 
 def estimated(plan, keys):
@@ -58,8 +62,8 @@ def estimated(plan, keys):
 
 def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan, hall):
     told = (
-        "Estimated, as nobody published them: nameplate of {}. State yours at the fleet entry or "
-        "the offer (`max_power_kw`)."
+        "Estimated, as nobody published them: nameplate of {0}; mean draw of {0}. State yours at "
+        "the fleet entry or the offer (`max_power_kw` and `mean_power_kw`)."
     )
     both = dict.fromkeys(("xe9680-h100", "xe9680-h200"), ("max_power_kw", "mean_power_kw"))
     guessed = estimated(plan, both)
@@ -74,9 +78,9 @@ def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan
 
 def test_a_site_says_what_is_taken_of_what_it_allows_by_run_of_quarters(plan, hall):
     text = plan_page(changed(plan, sites=(hall,)))
-    assert "| dc-east | 2027Q1 | 30.6 | 45 | 18 | 40 | 3 | 1 | 2 |" in text
-    assert "|  | 2027Q2 | 40.8 | 45 | 24 | 40 | 4 | 2 | 2 |" in text
-    assert "|  | 2027Q3 | 40.8 | 60 | 24 | 40 | 4 | 2 | 2 |" in text
+    assert "| dc-east | 2027Q1 | 30.6 | 30.6 | 45 | 18 | 18 | 40 | 1 | 2 |" in text
+    assert "|  | 2027Q2 | 30.6 | 40.8 | 45 | 18 | 24 | 40 | 2 | 2 |" in text
+    assert "|  | 2027Q3 | 30.6 | 40.8 | 60 | 18 | 24 | 40 | 2 | 2 |" in text
     assert "air and liquid cooling; 2 racks of 30 U and 22.5 kW; labels eu; 1 spare node" in text
 
 
@@ -91,7 +95,7 @@ def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
         spare_nodes=0,
     )
     text = shown(plan, bare)
-    assert "| dc-east | 2027Q1 | 30.6 | no limit | 18 | no limit | 3 |\n" in text
+    assert "| dc-east | 2027Q1 | 30.6 | 30.6 | no limit | 18 | 18 | no limit |\n" in text
     assert "cooling" not in text
     assert "spare node in each pool" not in text
     assert "2 racks of 30 U." in shown(plan, changed(bare, racks=2, power_per_rack_w=None))
@@ -189,7 +193,7 @@ def moved(unit, *, leaves):
 def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words):
     cost = sum(move.cost_cents for move in moves)
     current = CurrentPlacement(units=5, pinned=0, moves=moves, cost_cents=cost)
-    text = markdown.render(moves_section(changed(plan, current=current), 8))
+    text = markdown.render(moves_section(TracedPlan(changed(plan, current=current))))
     assert words in text
     units = [move.unit for move in moves]
     if units == [1, 2, 3]:
@@ -199,16 +203,16 @@ def test_moves_of_what_runs_today_are_told_by_what_they_cost(plan, moves, words)
 
 
 def test_a_triage_that_is_not_proved_says_what_is_open(short):
-    text = markdown.render(shortage_section(short))
+    text = markdown.render(shortage_section(TracedPlan(short)))
     assert "### claims-tune: delayed by 1 quarter" in text
     assert "might" not in text
     assert "What would keep it" not in text
     first, second = short.shortage.priorities
     unsure = changed(short.shortage, priorities=(first, changed(second, proved=False)))
-    text = markdown.render(shortage_section(changed(short, shortage=unsure)))
+    text = markdown.render(shortage_section(TracedPlan(changed(short, shortage=unsure))))
     assert "fewer jobs might have to give way" in text
     dear = changed(short.shortage, bound_cents=short.proof.cost_cents - 1_000_00)
-    text = markdown.render(shortage_section(changed(short, shortage=dear)))
+    text = markdown.render(shortage_section(TracedPlan(changed(short, shortage=dear))))
     assert "might be cheaper, by at most $1,000.00." in text
 
 
@@ -224,7 +228,9 @@ def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
         }
     )
     text = markdown.render(
-        shortage_section(changed(short, shortage=changed(short.shortage, steps=(step,))))
+        shortage_section(
+            TracedPlan(changed(short, shortage=changed(short.shortage, steps=(step,))))
+        )
     )
     assert "jobs of priority 25 that are dropped: no fewer than 1: " in text
     assert "solver confirmed: confirmed; solver undecided: undecided, its time ended" in text

@@ -129,7 +129,7 @@ def pages(plan):
     """The table of jobs, the explanation of one, and its sizing."""
     key = next(job.sizing for job in plan.jobs if job.name == JOB)
     return (
-        render(jobs_section(TracedPlan(plan), 100, full=False), TerminalOptions(160)),
+        render(jobs_section(TracedPlan(plan)), TerminalOptions(160)),
         render(explanation_document(explain_job(plan, JOB)), TerminalOptions(200)),
         sizing_page(plan.sizings[key], width=200),
     )

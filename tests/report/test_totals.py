@@ -91,7 +91,7 @@ def test_page_1_has_the_money_of_all_other_pages(priced):
     money = next(one for one in page if one.columns[0].title == "USD")
     options = next(one for one in page if one.columns[0].title == "Option")
     cost = next(one for one in page if one.columns[0].title == "Quarter" and one.footer)
-    bill = next((one for one in page if one.columns[0].title == "Line"), None)
+    bill = next((one for one in page if one.columns[0].title == "Offer" and one.footer), None)
     net = money.footer[-1]
     assert net.value == priced.proof.cost_cents
     assert net.text == options.rows[0][2].text == cost.footer[-1].text

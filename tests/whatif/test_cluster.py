@@ -61,8 +61,8 @@ def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(cluster, plann
     def swept(executor, folder, told):
         (tmp_path / folder).mkdir()
         with executor:
-            rows = run_sweep(executor, variants, tmp_path / folder, progress=told)
-        return rows, (tmp_path / folder / "results.jsonl").read_bytes()
+            found = run_sweep(executor, variants, tmp_path / folder, progress=told)
+        return [found[key] for key in variants], (tmp_path / folder / "results.jsonl").read_bytes()
 
     def kill_one(done, *_):
         if done == 2:
@@ -78,7 +78,7 @@ def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(cluster, plann
     while not replaced() and time.monotonic() < until:
         time.sleep(0.05)
     assert replaced()
-    assert [row.figures.result for row in alone[0]] == ["proved"] * 5 + ["infeasible"]
+    assert [figures.result for figures in alone[0]] == ["proved"] * 5 + ["infeasible"]
 
 
 def test_a_worker_that_reads_other_files_plans_nothing(cluster, planner):

@@ -72,7 +72,8 @@ def swept(planner, read, tmp_path):
         out = tmp_path / folder
         out.mkdir(exist_ok=True)
         with ProcessExecutor(planner, jobs) as executor:
-            rows = run_sweep(executor, variants, out, progress=lambda *_: None)
+            found = run_sweep(executor, variants, out, progress=lambda *_: None)
+        rows = [SweepRow(variant, found[key]) for key, variant in variants.items()]
         return rows, {file.name: file.read_bytes() for file in out.iterdir()}
 
     return swept

@@ -19,7 +19,7 @@ from planner.inputs.scenario.offer import FleetEntry, Offer
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.inputs.text import did_you_mean, difference, folded, foreign_letter, pieces
+from planner.inputs.text import did_you_mean, difference, folded, foreign_letter, pieces, some_of
 
 _WRITTEN = {
     limit.figure: f"…` ({limit.of_node} of one node, {limit.stated_in})" for limit in SITE_LIMITS
@@ -341,5 +341,5 @@ def _listing(sort: str, names: list[str]) -> str | None:
     if len(names) <= 8:
         return f"known: {', '.join(names)}" if names else None
     if sort not in _LISTED_BY:
-        return f"known: {', '.join(names[:8])} and {len(names) - 8} more"
+        return f"known: {some_of(names, 8)}"
     return f"`planner {_LISTED_BY[sort]}` lists them, a file of your own may add one"

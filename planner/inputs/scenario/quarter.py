@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import PydanticCustomError, core_schema
 
-from planner.inputs.text import FIRST_YEAR, LAST_YEAR
+from planner.inputs.text import FIRST_YEAR, LAST_YEAR, count_of
 
 if TYPE_CHECKING:  # `--help` loads no pydantic
     from pydantic import GetCoreSchemaHandler
@@ -121,3 +121,18 @@ class Quarter:
             serialization=core_schema.to_string_ser_schema(),
             json_schema_input_schema=core_schema.str_schema(pattern=r"^\d{4}Q[1-4]$"),
         )
+
+
+def moment(quarter: Quarter, hour: int) -> str:
+    """Format an hour of a quarter: `12 Jan 08:00`."""
+    at = quarter.at(hour)
+    return f"{at.day} {at:%b %H:%M}"
+
+
+def nodes_text(count: int, step_hours: int | None) -> str:
+    """Format nodes for quarters, hours or terms of weeks: `3`, `70 node-hours`."""
+    if step_hours is None:
+        return f"{count:,}"
+    if step_hours == 1:
+        return count_of(count, "node-hour")
+    return f"{count:,} × {count_of(step_hours // WEEK_HOURS, 'week')}"

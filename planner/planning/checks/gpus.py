@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, groupby
 
 from planner.inputs.scenario.horizon import Run
-from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
+from planner.inputs.scenario.quarter import RUN_HOURS, Quarter, moment
 from planner.inputs.text import count_of
 from planner.planning.checks.case import Findings, PlanCase
 from planner.planning.plan import Node, Occupant
-from planner.planning.words import moment
 from planner.sizing.candidate import Candidate
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from planner.inputs.text import count_of
+from planner.inputs.scenario.quarter import moment
+from planner.inputs.text import count_of, gpus_text
 from planner.planning.checks.case import (
     Findings,
     PlanCase,
@@ -23,7 +24,6 @@ from planner.planning.checks.case import (
 from planner.planning.checks.money import costs_of_tokens, node_costs, present_cents
 from planner.planning.checks.placement import moves_cents
 from planner.planning.plan import Chargeback, Occupant, TeamUse
-from planner.planning.words import gpus_text, moment
 
 PoolQuarter = tuple[str, str, str, int]
 """The pool (node type, site, offer) and the quarter."""

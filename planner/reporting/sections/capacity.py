@@ -40,7 +40,6 @@ from planner.reporting.format import (
     quarter_span,
     range_of,
 )
-from planner.reporting.sections.cost import spare_rows
 from planner.reporting.sections.jobs import some_share
 from planner.reporting.sections.placement import range_of_ids
 from planner.reporting.traced import TracedPlan
@@ -213,8 +212,6 @@ def utilization_section(traced: TracedPlan) -> Iterator[Block]:
     yield pools_table(traced)
     if sentences := list(_asides(traced.plan)):
         yield Paragraph(" ".join(sentences))
-    if rows := tuple(spare_rows(traced)):
-        yield Fields(rows)
 
 
 def _asides(plan: Plan) -> Iterator[str]:
@@ -276,7 +273,6 @@ def alarms_section(traced: TracedPlan) -> Iterator[Block]:
 
 # Sites
 
-_MOST_RACKS = 400
 _DRAWN = ("Nodes", "kW mean", "Heat, kBTU/h", "Ports")
 """Titles of what stands in a table of its own, so that both print in a normal size."""
 _UNTOLD = ("–", "not stated")
@@ -299,16 +295,10 @@ def limit_style(limit: SiteLimit) -> Style:
     return "kw" if limit.unit == "W" else "count"
 
 
-def sites_section(
-    traced: TracedPlan, most_racks: int = _MOST_RACKS, *, full: bool = True
-) -> Iterator[Block]:
-    """Show what is taken of each site and what it allows, alike quarters once; then the racks.
-
-    With `full`, also what owned nodes took before, and sites without a limit.
-    """
-    plan = traced.plan
+def sites_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show what is taken of each site and what it allows, alike quarters once; then the racks."""
+    plan, sites = traced.plan, traced.capacity.sites
     stated = {use.site: place for place, use in enumerate(plan.sites)}
-    sites = traced.capacity.sites if full else [use.site for use in plan.sites]
     if not sites:
         return
     rows = [
@@ -317,8 +307,7 @@ def sites_section(
         for quarter in traced.quarters
     ]
     told_of = {title for *_, cells in rows for title, cell in cells.items() if cell not in _UNTOLD}
-    apart = _DRAWN if full else _DRAWN[1:]
-    taken = [title for title in rows[0][2] if title in told_of and title not in apart]
+    taken = [title for title in rows[0][2] if title in told_of and title not in _DRAWN]
 
     def by_site(titles: Sequence[str], caption: str) -> Table:
         return _alike_once(
@@ -326,10 +315,7 @@ def sites_section(
                 rows,
                 ("Site", "text", lambda row: row[0]),
                 ("Quarter", "name", lambda row: row[1]),
-                *columns_for(
-                    ((title if full else title.removesuffix(" after"), title) for title in titles),
-                    lambda row, title: row[2][title],
-                ),
+                *columns_for(zip(titles, titles, strict=True), lambda row, title: row[2][title]),
                 caption=caption,
             )
         )
@@ -337,12 +323,8 @@ def sites_section(
     off = ", and all but power by those that are switched off"
     told = "Taken by all nodes in service, spare ones too"
     told += f"{off * any(node.off for node in plan.nodes)}, power by nameplate (U: rack units)"
-    if full:
-        yield by_site(taken, f"{told}; before: by owned nodes")
-        apart_told = "Nodes in service, their mean draw, heat by nameplate, and network ports"
-        yield by_site(_DRAWN, apart_told)
-    else:
-        yield by_site([title for title in taken if not title.endswith(" before")], told)
+    yield by_site(taken, f"{told}; before: by owned nodes")
+    yield by_site(_DRAWN, "Nodes in service, their mean draw, heat by nameplate, and network ports")
     if lacking := {name for site in sites for name in traced.capacity.without_nameplate(site)}:
         yield Paragraph(
             f"? where the catalog gives no nameplate power: {listed(sorted(lacking))}. The fleet "
@@ -350,7 +332,7 @@ def sites_section(
             tone="warning",
         )
     shown = [(limit.figure, limit.of_node) for limit in limits_of(plan)]
-    shown += [("mean_power_kw", "mean draw")] * full
+    shown.append(("mean_power_kw", "mean draw"))
     estimated = {
         key: f"{name} of {listed(types)}"
         for key, name in shown
@@ -364,9 +346,8 @@ def sites_section(
         )
     if sentences := list(filter(None, map(_about, plan.sites))):
         yield Paragraph(" ".join(sentences))
-    yield from _racks(traced, most_racks)
-    if full:
-        yield from _comings_and_goings(traced)
+    yield from _racks(traced)
+    yield from _comings_and_goings(traced)
 
 
 def _site_cells(
@@ -439,9 +420,9 @@ def _spares(name: str, group: SpareGroup) -> str:
     return f"{name}: {kept}{shared if len(group.node_types) > 1 else f' of {group.node_types[0]}'}"
 
 
-def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
+def _racks(traced: TracedPlan) -> Iterator[Block]:
     """Show what each rack holds, temporary nodes with their quarters, and its peak."""
-    plan = traced.plan
+    plan, most = traced.plan, traced.detail.lines
     held: dict[tuple[str, int], dict[tuple[str, ...], list[Node]]] = defaultdict(dict)
     for node in plan.nodes:
         by_rack: dict[int, list[str]] = defaultdict(list)
@@ -516,7 +497,7 @@ def _comings_and_goings(traced: TracedPlan) -> Iterator[Block]:
 
 
 def facility_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show the sites in full, what each node takes, and what facilities must say."""
+    """Show what each node takes, and what facilities must say."""
     plan, limits = traced.plan, limits_of(traced.plan)
 
     def takes(facts: NodeFacts, need: str) -> Cell:
@@ -525,7 +506,6 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
         style: Style = "kw" if need.endswith("_w") else "count"
         return Blank("the catalog") if known is None else traced.figure(known, style)
 
-    yield from sites_section(traced)
     yield Heading("Each node", 3)
     needs = {
         "Nameplate kW" if limit == POWER else limit.stated_in: limit.need

@@ -22,7 +22,6 @@ from planner.reporting.document import (
     cell_text,
     columns_for,
     table,
-    titled,
 )
 from planner.reporting.format import Style, code, listed, percent, quarter_span, range_of
 from planner.reporting.sections.jobs import some_share
@@ -31,7 +30,12 @@ from planner.reporting.traced import TracedPlan
 _NONE = "–"
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this a table counts thousands, so that it fits a page."""
-_SPENDS = {"capex": "capital", "opex": "running", "spending": "capital and running"}
+SPENDS = {
+    "capex": "capital",
+    "opex": "running cost",
+    "spending": "capital and running cost together",
+}
+"""What a budget limits, in words."""
 _A_YEAR = TracedFigure(Fraction(4), "4")
 """Quarters of a year."""
 _GO_ON = ("support", "energy", "licence", "colocation")
@@ -47,18 +51,14 @@ _NOT_IN_THE_INPUTS = (
 )
 
 
-def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show cost by kind and quarter, then budgets and break-evens: for a short page."""
-    yield from cost_by_quarter(traced)
-    yield from paid_chart(traced)
+def explanations(traced: TracedPlan) -> Iterator[Block]:
+    """Say how each kind of cost comes about."""
     lines = traced.plan.costs
     yield Bullets(tuple(f"{line.name}: {line.explanation}" for line in lines if line.explanation))
-    yield from _budgets(traced)
-    yield from _break_evens(traced)
 
 
 def cost_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show cost by kind and quarter, per GPU-hour and token, against renting, and afterwards."""
+    """Show cost by kind and quarter, per GPU-hour and token, and afterwards."""
     told = (
         "The residual value is what the servers are still worth at the end of the horizon, no "
         "payment."
@@ -75,7 +75,6 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
     left = "; ".join(name for name in _NOT_IN_THE_INPUTS if name not in counted)
     lacking = ("In no input, and in no sum", Blank(left))
     yield Fields((*_headlines(traced), *_afterwards(traced), lacking))
-    yield from titled((("Buying against renting", _break_evens(traced)),), 3)
 
 
 def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
@@ -201,7 +200,8 @@ def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def _budgets(traced: TracedPlan) -> Iterator[Block]:
+def budgets_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show the budgets with what is left of each."""
     budgets = traced.plan.budgets
 
     def left(at: int) -> Cell:
@@ -211,7 +211,7 @@ def _budgets(traced: TracedPlan) -> Iterator[Block]:
     if budgets:
         yield table(
             range(len(budgets)),
-            ("Budget", "name", lambda at: _SPENDS[budgets[at].spend]),
+            ("Budget", "name", lambda at: SPENDS[budgets[at].spend]),
             ("Quarter", "name", lambda at: budgets[at].quarter or "all"),
             *traced.figures(
                 "budgets[{}]", ("Limit, USD", "limit_cents"), ("Spent, USD", "spent_cents")
@@ -222,7 +222,7 @@ def _budgets(traced: TracedPlan) -> Iterator[Block]:
         )
 
 
-def _break_evens(traced: TracedPlan) -> Iterator[Block]:
+def break_evens_section(traced: TracedPlan) -> Iterator[Block]:
     """Show purchases for which there is an offer to rent."""
     compared = traced.plan.break_evens
 
@@ -255,12 +255,10 @@ def _break_evens(traced: TracedPlan) -> Iterator[Block]:
 
 
 def affordability_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show the budgets with what is left of each, and who is charged."""
-    yield from _budgets(traced)
+    """Say what of budgets only people know."""
     budget = ("Budget against which this is held", Blank(code("budget:")))
     codes = ("Budget code, start of the fiscal year, funding approved so far", Blank())
     yield Fields((codes,) if traced.plan.budgets else (budget, codes))
-    yield from titled((("Charged to teams", teams_section(traced)),), 3)
 
 
 class _Charge(NamedTuple):

@@ -23,7 +23,6 @@ from planner.reporting.document import (
     columns_for,
     rest,
     table,
-    whole,
 )
 from planner.reporting.format import (
     Style,
@@ -39,6 +38,7 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.sizing import (
     at_full_rate,
+    on_apis_text,
     result_text,
     share_of,
     taken,
@@ -51,7 +51,6 @@ from planner.sizing.candidate import ServingFigures
 
 _DERIVED_NAMED = 5
 _TAG, _WHY_NOT = "Tag, USD", "Why not"
-_JOBS_SHOWN = 1000
 _DECIDING = {
     "memory_gb",
     "peak_gb_per_gpu",
@@ -100,14 +99,12 @@ _Row = tuple[int, int | None, str]
 """Place of a job, place of one of its candidates or None, and what a unit runs on."""
 
 
-def jobs_section(
-    traced: TracedPlan, most: int = _JOBS_SHOWN, *, full: bool = True
-) -> Iterator[Block]:
-    """One row per job and GPU type that it keeps; `full` with where its nodes are from.
+def jobs_section(traced: TracedPlan) -> Iterator[Block]:
+    """One row per job and GPU type that it keeps, with where its nodes are from.
 
     A long portfolio is cut, with the sum of what is left out.
     """
-    plan = traced.plan
+    plan, most = traced.plan, traced.detail.jobs
     if not plan.jobs:
         yield Paragraph("The scenario has no jobs.")
         return
@@ -148,7 +145,7 @@ def jobs_section(
     first = {row[0]: row for row in reversed(rows)}
     entries = {node.id: node.entry for node in plan.nodes}
     where: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for use in (use for uses in plan.placements for use in uses) if full else ():
+    for use in (use for uses in plan.placements for use in uses):
         for held in use.occupants:
             where[held.job, held.way].add(entries[use.node])
     yield table(
@@ -160,13 +157,13 @@ def jobs_section(
         ("Placed on", "text", placed_on),
         (_TAG, "number", once(traced.each("jobs[{}].tag_cents"))),
         sums={"Job": "All jobs", _TAG: traced.at("jobs[*].tag_cents")} if tagged else {},
-        without=[*(["Placed on"] * (not full)), *([_TAG] * (not tagged))],
+        without=[*(["Placed on"] * traced.detail.narrow), *([_TAG] * (not tagged))],
     )
     tags = dollars(sum(job.tag_cents for job in jobs[most:]))
     yield from rest(len(jobs) - most, "job", f" with tags of {tags} USD, all of them in plan.json")
     by_rule: dict[str, list[str]] = defaultdict(list)
     for job in jobs:
-        if job.derived_from and not full:
+        if job.derived_from:
             by_rule[job.derived_by or ""].append(f"{job.name} from {job.derived_from}")
     if by_rule:
         told = (
@@ -206,11 +203,12 @@ def _rows(plan: Plan, most: int) -> Iterator[_Row]:
             yield place, places[way], f"{told}× {taken(one)}{share}"
 
 
-def rejections_section(plan: Plan) -> tuple[Block, ...]:
+def rejections_section(traced: TracedPlan) -> Iterator[Block]:
     """Show GPU types that jobs may not or cannot use, grouped by rule.
 
     The scenario's own restrictions are no findings: one line says how many jobs they concern.
     """
+    plan = traced.plan
     by_rule: dict[str, dict[str, list[Rejection]]] = defaultdict(lambda: defaultdict(list))
     concerned: Counter[str] = Counter()
     jobs_of_sizing = Counter(job.sizing for job in plan.jobs)
@@ -235,7 +233,10 @@ def rejections_section(plan: Plan) -> tuple[Block, ...]:
         f"{'some of ' if len(by_rule[rule]) > 1 else ''}{listed(sorted(by_rule[rule]))}"
         for rule in own
     ]
-    return (*((found,) if found.rows else ()), *((Bullets(tuple(lines)),) if lines else ()))
+    if found.rows:
+        yield found
+    if lines:
+        yield Bullets(tuple(lines))
 
 
 def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
@@ -274,14 +275,16 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def demand_table(traced: TracedPlan) -> Table:
+def demand_section(traced: TracedPlan) -> Iterator[Block]:
     """Show units of each job by quarter."""
-    plan = traced.plan
+    plan, most = traced.plan, traced.detail.jobs
+    if shared := [job.name for job in plan.jobs if job.replicas]:
+        yield Paragraph(f"Of {', '.join(shared)}, as many run as take the traffic.", tone="faint")
     caption = "Units asked for, by quarter: replicas of a model, or tuning jobs with all their runs"
-    if len(plan.jobs) > _JOBS_SHOWN:
-        caption += f"; the first {_JOBS_SHOWN:,} of {len(plan.jobs):,} jobs"
-    return table(
-        range(len(plan.jobs))[:_JOBS_SHOWN],
+    if len(plan.jobs) > most:
+        caption += f"; the first {most:,} of {len(plan.jobs):,} jobs"
+    yield table(
+        range(len(plan.jobs))[:most],
         ("Job", "text", traced.job),
         ("What it is", "text", lambda at: plan.sizings[plan.jobs[at].sizing].summary),
         ("Team", "text", lambda at: plan.jobs[at].team or "–"),
@@ -291,11 +294,11 @@ def demand_table(traced: TracedPlan) -> Table:
     )
 
 
-def held_table(traced: TracedPlan) -> Table:
+def held_section(traced: TracedPlan) -> Iterator[Table]:
     """Show the GPUs that each job holds, by quarter."""
     jobs, held = traced.plan.jobs, traced.capacity.held
-    return table(
-        range(len(jobs))[:_JOBS_SHOWN],
+    yield table(
+        range(len(jobs))[: traced.detail.jobs],
         ("Job", "text", traced.job),
         *traced.by_quarter(lambda at, quarter: held(jobs[at].name, quarter)),
         caption="GPUs that each job holds, by quarter"
@@ -303,13 +306,13 @@ def held_table(traced: TracedPlan) -> Table:
     )
 
 
-def stated_table(traced: TracedPlan) -> Iterator[Table]:
+def stated_section(traced: TracedPlan) -> Iterator[Table]:
     """Show what the scenario says of jobs for readers: owners and reasons."""
     told = [job for job in traced.plan.jobs if job.owner or job.benefit or job.if_not_met]
     columns = {"Owner": "owner", "Benefit": "benefit", "If it does not run": "if_not_met"}
     if told:
         yield table(
-            told[:_JOBS_SHOWN],
+            told[: traced.detail.jobs],
             ("Job", "text", lambda job: job.name),
             *columns_for(
                 columns.items(),
@@ -326,7 +329,7 @@ def decisions_section(traced: TracedPlan) -> Iterator[Block]:
     Jobs that are specified alike share the steps.
     """
     told: dict[tuple[str, str], str] = {}
-    jobs = traced.plan.jobs
+    jobs, most = traced.plan.jobs, traced.detail.jobs
     yield Paragraph(
         "Each job with the sums that decided its GPUs, and what a unit on other GPUs would add to "
         "the bound, which fills nodes in fractions: where that is 0, no plan of whole nodes with "
@@ -334,9 +337,9 @@ def decisions_section(traced: TracedPlan) -> Iterator[Block]:
         f"{code('planner explain PLAN.json JOB')} writes every sum out with its sources.",
         tone="faint",
     )
-    for place, job in enumerate(jobs[:_JOBS_SHOWN]):
+    for place, job in enumerate(jobs[:most]):
         yield Fold(job.name, traced.job_anchor[job.name], tuple(_decision(traced, place, told)))
-    yield from rest(len(jobs) - _JOBS_SHOWN, "job", ", all of them in plan.json")
+    yield from rest(len(jobs) - most, "job", ", all of them in plan.json")
 
 
 def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) -> Iterator[Block]:
@@ -384,10 +387,9 @@ def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) 
 _OF_UNITS = ("Short", "Units short × quarters")
 
 
-@whole
-def shortage_section(plan: Plan) -> Iterator[Block]:
+def shortage_section(traced: TracedPlan) -> Iterator[Block]:
     """Show who gives way, by priority and job; nothing if every job is kept as asked."""
-    shortage = plan.shortage
+    plan, shortage = traced.plan, traced.plan.shortage
     if shortage is None:
         return
     of_units = any(use.units_short for use in shortage.priorities)
@@ -454,7 +456,6 @@ _SMALL = 100
 _QUARTER_DAYS = 91
 _FAR_DAYS = 3650
 """Beyond this many days, nobody asks when traffic will have grown."""
-_MANY_ROWS = 200
 
 
 def apis_section(traced: TracedPlan) -> Iterator[Block]:
@@ -513,11 +514,6 @@ def _turns(one: ApiComparison) -> str:
     return f"up to {gpus_cents / api_cents:.1f} times it"
 
 
-def on_apis_text(job: PlannedJob) -> str:
-    """Format `2 on hosted-70b`: the most units of a job on APIs in a quarter; empty without any."""
-    return ", ".join(f"{max(units)} on {api}" for api, units in job.on_apis)
-
-
 class _Serves(NamedTuple):
     """What one endpoint of a job does in quarters that are alike."""
 
@@ -561,7 +557,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     def replicas(row: _Serves) -> str:
         return copies_of(row.replicas, row.candidate.gpus, row.candidate.prefill_gpus)
 
-    shown = rows[:_MANY_ROWS]
+    shown = rows[: traced.detail.lines]
     first = {row.job.name: row for row in reversed(rows)}
     yield table(
         shown,
@@ -601,7 +597,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         return traced.figure(cents / every, "rate")
 
     yield table(
-        [at for at, use in enumerate(plan.endpoints[:_MANY_ROWS]) if use.job in first],
+        [at for at, use in enumerate(plan.endpoints[: traced.detail.lines]) if use.job in first],
         ("Job", "text", lambda at: plan.endpoints[at].job),
         ("At once", "number", lambda at: figure(of(at), "concurrency", "count")),
         ("Answer, s", "number", lambda at: figure(of(at), "e2e_ms", "seconds")),

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from planner.inputs.text import some_of
 from planner.planning.plan import Plan
 from planner.planning.traced_figures import NOTHING, TracedFigure, total, where
-from planner.planning.words import some_of
 from planner.reporting.document import (
     Blank,
     Block,

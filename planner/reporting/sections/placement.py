@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -19,7 +19,6 @@ from planner.reporting.document import (
     Link,
     NodeMap,
     Paragraph,
-    beneath,
     columns_for,
     rest,
     table,
@@ -39,20 +38,9 @@ from planner.reporting.format import (
 from planner.reporting.sections.sizing import part_text
 from planner.reporting.traced import TracedPlan
 
-_LINES, _ROWS = 400, 120
 _OF_POOLS = ("nodes_used", "nodes")
 _DAY_HOURS, _MOST_DAYS = 24, 28
 """Days are drawn if all runs of a quarter end within so many hours."""
-
-
-def placement_parts(traced: TracedPlan) -> Iterator[tuple[str, Iterable[Block]]]:
-    """Yield what the node map cannot show, as titled parts of a section."""
-    for title, blocks in (
-        ("Schedule of runs", schedule_section(traced.plan, _LINES)),
-        ("Shared GPUs", shared_section(traced.plan, _LINES)),
-        ("Moves", moves_section(traced.plan, _LINES)),
-    ):
-        yield title, beneath(tuple(blocks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +69,9 @@ class _Turn:
         )
 
 
-def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
+def schedule_section(traced: TracedPlan) -> Iterator[Block]:
     """Show which run holds which GPUs when, by week or day, alike quarters once."""
+    plan, most_lines = traced.plan, traced.detail.lines
     numbers_of = {job.name: place for place, job in enumerate(plan.jobs, 1)}
     drawn = False
     for turns, alike in groupby(plan.quarters, key=lambda label: _turns(plan, label)):
@@ -142,8 +131,9 @@ def _turns(plan: Plan, label: str) -> list[_Turn]:
     return found
 
 
-def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:
+def shared_section(traced: TracedPlan) -> Iterator[Block]:
     """Show GPUs that are shared in parts, by node, alike nodes and quarters once."""
+    plan, most_lines = traced.plan, traced.detail.lines
     nodes = {node.id: node for node in plan.nodes}
 
     def rows_of(uses: Sequence[NodeUse]) -> list[tuple[str, str, str, str]]:
@@ -220,9 +210,9 @@ def _parts_of(use: NodeUse) -> Iterator[tuple[str, str, str]]:
         yield numbers(gpus), who, free_of
 
 
-def moves_section(plan: Plan, most: int) -> Iterator[Block]:
+def moves_section(traced: TracedPlan) -> Iterator[Block]:
     """Say what becomes of what runs today, with one row for units that move alike."""
-    current = plan.current
+    current, most = traced.plan.current, traced.detail.lines
     if current is None:
         return
     pinned = f"{count_of(current.pinned, 'unit')} may not move." if current.pinned else ""
@@ -329,9 +319,9 @@ def _spares(plan: Plan, quarter: int) -> Iterator[str]:
             yield from empty[-kept:]
 
 
-def node_map(traced: TracedPlan, most: int = _ROWS) -> Iterator[Block]:
+def node_map(traced: TracedPlan) -> Iterator[Block]:
     """Return the node map, with nodes and quarters that look alike once; None without nodes."""
-    plan, alike = traced.plan, _alike(traced.plan)
+    plan, alike, most = traced.plan, _alike(traced.plan), traced.detail.lines
     if not alike:
         return
     in_use = []

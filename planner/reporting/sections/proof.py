@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
-from planner.inputs.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
-from planner.planning.plan import Note, Plan, RuleUse, SettingUse
+from planner.planning.plan import Note, RuleUse, SettingUse
 from planner.reporting.document import (
     Blank,
     Block,
@@ -19,7 +18,6 @@ from planner.reporting.document import (
     Fold,
     Heading,
     Paragraph,
-    Tone,
     columns_for,
     rest,
     table,
@@ -40,10 +38,10 @@ from planner.reporting.sections.variants import risk_rows
 from planner.reporting.traced import TracedPlan
 
 
-def near_miss_section(plan: Plan) -> Iterator[Block]:
+def near_miss_section(traced: TracedPlan) -> Iterator[Block]:
     """Show small changes that save much, most first; nothing if none was found."""
     lines = []
-    for one in sorted(plan.near_misses, key=lambda one: -one.saved_cents):
+    for one in sorted(traced.plan.near_misses, key=lambda one: -one.saved_cents):
         targets = listed([f"{key} {ms:,.0f}" for key, ms in one.latency_ms])
         freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}; "
         change = f"{percent(one.share, 0)} less traffic of {one.job}"
@@ -64,11 +62,11 @@ _BY_RULE = re.compile(r" \([a-z/0-9-]+\)$")
 _LEFT_OPEN = " (the job leaves it open)"
 
 
-def changes_section(changes: Sequence[AppliedChange]) -> Iterator[Block]:
+def changes_section(traced: TracedPlan) -> Iterator[Block]:
     """Show what overrides and `--set` changed before planning, in order."""
-    if changes:
+    if traced.plan.changes:
         yield table(
-            changes,
+            traced.plan.changes,
             ("Value", "text", lambda one: one.path),
             ("Was", "text", lambda one: shortened(one.before or "not stated", _LONGEST)),
             ("Is", "text", lambda one: shortened(one.after or "deleted", _LONGEST)),
@@ -76,12 +74,19 @@ def changes_section(changes: Sequence[AppliedChange]) -> Iterator[Block]:
         )
 
 
-def notes_section(notes: Sequence[Note], most: int, tone: Tone, *, whole: bool) -> Iterator[Block]:
-    """Show at most so many notes; with `whole` false, one line for those that differ in figures."""
-    lines = [_line(*note) for note in merged_notes(notes, whole=whole)]
+def warnings_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show what a reader should know; of too many, one line for those that differ in figures."""
+    notes, most = traced.plan.warnings, traced.detail.notes
+    lines = [_line(*note) for note in merged_notes(notes, whole=len(notes) <= most)]
     if lines:
-        yield Bullets(tuple(lines[:most]), tone)
+        yield Bullets(tuple(lines[:most]), "warning")
     yield from rest(len(lines) - most, "note", ", all of them in plan.json")
+
+
+def checks_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show what the independent check confirmed, where there is room for all of it."""
+    if len(checks := traced.plan.proof.checks) <= traced.detail.notes:
+        yield Bullets(checks)
 
 
 def _line(text: str, origin: str) -> str:
@@ -97,9 +102,7 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
     for note in notes:
         text, origin = with_code(note.text), note.origin
         key, told = ("", _BY_RULE.sub("", text)), text
-        if origin.startswith("rule policies/"):
-            key, told = ("settings that the scenario leaves open", ""), _line(text, origin)
-        elif origin.startswith("catalog "):
+        if origin.startswith("catalog "):
             # `xe9680-a100: cpu_cores = 112 cores is an assumption`, without the reason that follows
             key, told = (
                 ("catalog figures that nobody published", ""),
@@ -123,7 +126,7 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
             yield f"{texts[0]}{likewise}", listed(list(filter(None, origins)))
 
 
-def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
+def assumptions_section(traced: TracedPlan) -> Iterator[Block]:
     """List every parameter, and all that the inputs leave open and a rule filled in."""
 
     def value(one: SettingUse) -> Cell:
@@ -143,15 +146,18 @@ def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
     by_origin: dict[str, list[str]] = {}
     for text, origin in merged_notes(left_open):
         by_origin.setdefault(origin, []).append(text)
+    most = traced.detail.notes
     notes = table(
-        enumerate(by_origin.items(), 1),
+        list(enumerate(by_origin.items(), 1))[:most],
         ("No", "name", lambda row: f"A{row[0]}"),
         ("Of", "text", lambda row: row[1][0]),
         ("Assumption", "text", lambda row: "; ".join(row[1][1])),
         caption="What the inputs leave open",
     )
-    told = tuple(one for one in (settings, notes) if one.rows)
-    return told or (Paragraph("Nothing was left open: every figure is stated."),)
+    yield from (one for one in (settings, notes) if one.rows)
+    yield from rest(len(by_origin) - most, "assumption", ", all of them in plan.json")
+    if not (settings.rows or notes.rows):
+        yield Paragraph("Nothing was left open: every figure is stated.")
 
 
 _OPEN = "open"
@@ -204,25 +210,18 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 _FEW_FILES = 8
-_KIND_OF_FILE = {"rules": "rule"}
-_QUESTION = ("scenario", "base")
-"""Roles of the files that state the question; other files help answer it."""
 _APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
 
 
-def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
-    """Show status, bound with its terms, the independent check, and the plan's inputs.
-
-    `files` are listed, or their number if there are many of a role; otherwise a sentence
-    mentions them.
-    """
+def proof_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show status, bound with its terms, the independent check, and the plan's inputs."""
     plan, proof, made_by = traced.plan, traced.plan.proof, traced.plan.provenance
     yield Paragraph(
         f"Status: {proof.status}. Cost {usd(proof.cost_cents)}, bound "
         f"{usd(proof.bound_cents)}: no plan for these inputs costs less than the bound. "
         f"Gap {gap_percent(proof.gap)} (asked: {gap_percent(proof.asked_gap)})."
     )
-    yield Paragraph(f"Method: {proof.method}", tone="faint")
+    yield Paragraph(f"Method: {proof.method}")
     if proof.second_opinions:
         least = ", no plan costs less than {}"
         said = (
@@ -246,32 +245,23 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
     )
     made = f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}"
     by_role = Counter(role for role, _, _ in made_by.files)
-    if files:
-        yield Paragraph(f"{made}, planned as of {plan.as_of}, from:")
-        rows = [one for one in made_by.files if by_role[one[0]] <= _FEW_FILES]
-        rows += [
-            (role, f"{number:,} files, each in plan.json", "")
-            for role, number in by_role.items()
-            if number > _FEW_FILES
-        ]
-        yield table(
-            rows,
-            ("File", "text", lambda row: row[1]),
-            ("Role", "name", lambda row: row[0]),
-            ("SHA-256", "text", lambda row: row[2]),
-        )
-    else:
-        scenarios = ", ".join(path for role, path, _ in made_by.files if role in _QUESTION)
-        counted = (
-            count_of(number, f"{_KIND_OF_FILE.get(role, role)} file")
-            for role, number in by_role.items()
-            if role not in _QUESTION
-        )
-        yield Paragraph(f"{made}, from {listed([scenarios, *counted])}.")
+    yield Paragraph(f"{made}, planned as of {plan.as_of}, from:")
+    rows = [one for one in made_by.files if by_role[one[0]] <= _FEW_FILES]
+    rows += [
+        (role, f"{number:,} files, each in plan.json", "")
+        for role, number in by_role.items()
+        if number > _FEW_FILES
+    ]
+    yield table(
+        rows,
+        ("File", "text", lambda row: row[1]),
+        ("Role", "name", lambda row: row[0]),
+        ("SHA-256", "text", lambda row: row[2]),
+    )
 
 
-def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Block]:
-    """Show rules that decided something, with sources if `listed_too`; then errata.
+def rules_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show rules that decided something, with their sources; then errata.
 
     Those are the rules that decided a count of GPUs, set a parameter, rejected a GPU type or
     derived a job.
@@ -288,18 +278,16 @@ def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Bl
         for candidate in kept_candidates(plan, job)
         for step in deciding_steps(candidate)
     }
-    shown = [rule for rule in plan.rules if rule.id in named] if listed_too else []
     yield Paragraph(
-        f"{count_of(len(plan.rules), 'rule')} spoke; plan.json lists all"
-        f"{', and here stand those that decided something' if shown else ''}. "
-        f"{code('planner rules show ID')} tells each with formula, sources and examples."
+        f"{count_of(len(plan.rules), 'rule')} spoke; plan.json lists all, and here stand those "
+        f"that decided something. {code('planner rules show ID')} tells each with formula, sources "
+        "and examples."
     )
-    if shown:
-        yield table(
-            _by_page(shown),
-            ("Source", "text", lambda row: row[0]),
-            ("Rules that rest on it", "text", lambda row: ", ".join(row[1])),
-        )
+    yield table(
+        _by_page(rule for rule in plan.rules if rule.id in named),
+        ("Source", "text", lambda row: row[0]),
+        ("Rules that rest on it", "text", lambda row: ", ".join(row[1])),
+    )
     errata = tuple(f"{rule.id}: {erratum}" for rule in plan.rules for erratum in rule.errata)
     if errata:
         yield Paragraph("Errata of the sources that concern this plan:")
@@ -321,10 +309,9 @@ def _by_page(rules: Iterable[RuleUse]) -> Iterator[tuple[str, list[str]]]:
         yield f"{', '.join(shared)}{page}", told
 
 
-def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
+def provenance_section(traced: TracedPlan) -> Iterator[Block]:
     """Show what was proved and checked, from which files and changes, by which versions."""
-    plan = traced.plan
-    yield from proof_section(traced, files=files)
+    yield from proof_section(traced)
     if changed := traced.beside.changed:
         told = f"Not as it was when this plan was made: {'; '.join(changed)}."
         yield Paragraph(told, tone="warning")
@@ -333,14 +320,13 @@ def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Bl
         "differs.",
         tone="faint",
     )
-    if plan.changes:
+    if traced.plan.changes:
         yield Heading("What was changed in the scenario before it was planned", 3)
-        yield from changes_section(plan.changes)
+        yield from changes_section(traced)
 
 
 def sign_off_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show the provenance, and who signs."""
-    yield from provenance_section(traced)
+    """Show who signs."""
     names = {"Requester": traced.plan.owner} if traced.plan.owner else {}
     yield table(
         _APPROVERS,
@@ -353,7 +339,6 @@ def sign_off_section(traced: TracedPlan) -> Iterator[Block]:
 
 def how_section(traced: TracedPlan) -> Iterator[Block]:
     """Explain each kind of figure that the sections before this one show."""
-    plan = traced.plan
     yield Paragraph(
         "Every figure is a sum over plan.json, or over the file that its sum begins with. The page "
         "shows the sum where the figure is pointed at, the workbook on its last sheet. "
@@ -361,23 +346,14 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
         f"{code('nodes[origin=owned]')} are the nodes that were owned, {code('count()')} counts "
         "what stands there. Cents, W and MB there are USD, kW and GB here."
     )
-    of_each: dict[str, Iterator[Block]] = {
-        "how-cost": (
-            Paragraph(f"{line.name.capitalize()}: {line.explanation}.", anchor=f"how-cost-{place}")
-            for place, line in enumerate(plan.costs)
-        ),
-        "how-bill": (
-            Paragraph(
-                f"{line.offer}, {line.quarter}: {line.price_text}; {line.price_origin}.",
-                anchor=f"how-bill-{place}",
-            )
-            for place, line in traced.bill
-        ),
-    }
+    costs = [
+        Paragraph(f"{line.name.capitalize()}: {line.explanation}.", anchor=f"how-cost-{place}")
+        for place, line in enumerate(traced.plan.costs)
+    ]
     for anchor, (title, text) in _HOW.items():
         if any(trace.startswith(anchor) for trace in traced.traces):
             words = Paragraph(text.format(assumptions=traced.section("assumptions")))
-            yield Fold(title, anchor, (words, *of_each.get(anchor, ())))
+            yield Fold(title, anchor, (words, *(costs if anchor == "how-cost" else ())))
 
 
 _HOW = {

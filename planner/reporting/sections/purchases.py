@@ -8,16 +8,15 @@ from itertools import groupby
 from typing import TypeVar
 
 from planner.costs import NOT_PAID
-from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.inputs.scenario.quarter import WEEK_HOURS, nodes_text
+from planner.inputs.text import some_of
 from planner.planning.plan import Acquisition, HourlyUse, NodeRelease, Plan
-from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
     Blank,
     Block,
     Bullets,
     Cell,
     Fields,
-    Link,
     Paragraph,
     Table,
     columns_for,
@@ -46,9 +45,6 @@ _FOR_PEOPLE = (
     "Why the price is fair and reasonable; why only this source, if it is the only one",
     "Certified by the technical and the contracting officer (name, date, signature)",
 )
-_LEAD = "Lead time, weeks"
-_IN_FULL = ("Line", "Offer", "Price of", "Quote or price source", _LEAD)
-"""Columns of the bill that a short page leaves to the lines below."""
 
 
 def action_of(kind: str, term_quarters: int | None = None, step_hours: int | None = None) -> str:
@@ -66,30 +62,12 @@ def _action(line: Acquisition) -> str:
     return action_of(line.kind, line.term_quarters, line.step_hours)
 
 
-def _origin(line: Acquisition, *, whole: bool = False) -> str:
-    """Say where a price is from: `price book shipped`, `quote 4711`; with `whole`, its pages."""
-    origin = line.price_origin if whole else line.price_origin.partition(": ")[0]
-    return f"{origin}{', illustrative' * (line.illustrative and 'illustrative' not in origin)}"
-
-
-def bill_section(
-    traced: TracedPlan, *, full: bool = True, sources: bool = False
-) -> Iterator[Block]:
-    """Show every line to buy, rent or reserve; `full` with offers, dates and what nodes take.
-
-    What a short page leaves out of the table stands in the lines below it, with the pages that
-    prices are from if `sources`.
-    """
+def bill_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show every line to buy, rent or reserve, and below it what each offer says."""
     if not traced.bill:
         yield Paragraph("Nothing to buy, to rent or to reserve.")
         return
     plan, lines = traced.plan, traced.plan.acquisitions
-    numbers = {place: str(number) for number, (place, _) in enumerate(traced.bill, 1)}
-
-    def item(place: int) -> str:
-        line = lines[place]
-        where = f"{line.node_type} @ {line.site}"
-        return f"{line.product}, {line.gpus_per_node}× {line.gpu_type} ({where})" if full else where
 
     def nodes(place: int) -> Cell:
         line = lines[place]
@@ -97,35 +75,20 @@ def bill_section(
             return nodes_text(line.count, line.step_hours)
         return traced.at(f"acquisitions[{place}].count")
 
-    def dated(place: int) -> Cell:
-        day = lines[place].price_date
-        if day is None:
-            return Blank("date of the price")
-        return traced.day(day, f"acquisitions[{place}].price_date")
-
     yield table(
-        numbers,
-        ("Line", "name", lambda place: numbers[place]),
-        ("Offer", "text", lambda place: Link(lines[place].offer, f"how-bill-{place}")),
+        (place for place, _ in traced.bill),
+        ("Offer", "text", lambda place: lines[place].offer),
         ("Quarter", "name", lambda place: lines[place].quarter),
         ("Action", "text", lambda place: _action(lines[place])),
-        ("Item" if full else "Node type", "text", item),
+        ("Node type", "text", lambda place: f"{lines[place].node_type} @ {lines[place].site}"),
         ("Nodes", "number", nodes),
         ("Each, USD", "number", traced.each("acquisitions[{}].unit_price_cents")),
         ("Total, USD", "number", traced.each("acquisitions[{}].total_cents")),
-        ("Price of", "name", dated),
-        ("Quote or price source", "text", lambda place: _origin(lines[place])),
-        (_LEAD, "number", traced.each("acquisitions[{}].lead_time_weeks")),
         ("Order by", "name", traced.order_by),
-        sums={
-            "Line" if full else "Quarter": "Sum",
-            "Total, USD": traced.at("acquisitions[*].total_cents"),
-        },
-        without=("Order by",) if full else _IN_FULL,
+        sums={"Offer": "Sum", "Total, USD": traced.at("acquisitions[*].total_cents")},
     )
     bill = [line for _, line in traced.bill]
-    told = [] if full else [_price_line(line, sources=sources) for line in bill]
-    told = [*dict.fromkeys(told), *orders_for_several_sites(bill)]
+    told = [*dict.fromkeys(map(_price_line, bill)), *orders_for_several_sites(bill)]
     charged = any(line.name == "commitments" for line in plan.costs)
     where = "in the cost as commitments" if charged else "in no other figure of this plan"
     told += [
@@ -134,31 +97,37 @@ def bill_section(
         for line in bill
         if line.committed_cents
     ]
-    told += [_hourly_line(plan, one) for one in plan.hourly]
-    if told:
-        yield Bullets(tuple(told))
-    if full:
-        licences: Cell = Blank("the scenario states none")
-        for place, cost in enumerate(plan.costs):
-            if cost.name == "licence":
-                licences = traced.at(f"costs[{place}].total_cents")
-        quote = Blank("from the quote")
+    yield Bullets((*told, *(_hourly_line(plan, one) for one in plan.hourly)))
+
+
+def licences_section(traced: TracedPlan) -> Iterator[Block]:
+    """Show what a bill of materials still needs of others."""
+    licences: Cell = Blank("the scenario states none")
+    for place, cost in enumerate(traced.plan.costs):
+        if cost.name == "licence":
+            licences = traced.at(f"costs[{place}].total_cents")
+    if traced.bill:
         yield Fields(
             (
-                ("Part numbers, terms of licences, warranty and support", quote),
+                (
+                    "Part numbers, terms of licences, warranty and support",
+                    Blank("from the quote"),
+                ),
                 ("Software licences over the horizon, USD", licences),
                 ("Switches, cables, optics", Blank("often the longest lead time")),
             )
         )
 
 
-def _price_line(line: Acquisition, *, sources: bool) -> str:
-    dated = f", {line.price_date}" if line.price_date else ""
+def _price_line(line: Acquisition) -> str:
+    dated = f", {line.price_date or Blank('date of the price').text}"
     weeks = count_of(line.lead_time_weeks, "week")
     lead = f"; lead time {weeks}" if line.lead_time_weeks else ""
+    origin = line.price_origin
+    origin += ", illustrative" * (line.illustrative and "illustrative" not in origin)
     held = "; each is paid by the quarter, the total is for those within the horizon"
     return (
-        f"{line.offer}: {_model(line)}, {line.price_text} ({_origin(line, whole=sources)}{dated})"
+        f"{line.offer}: {_model(line)}, {line.price_text} ({origin}{dated})"
         f"{lead}{held if line.kind == 'reserve' else ''}"
     )
 
@@ -259,7 +228,7 @@ def procurement_section(traced: TracedPlan) -> Iterator[Block]:
     terms = ", whole terms of reservations counted" if traced.committed else ""
     quoted = sorted({line.price_origin for line in bill if not line.illustrative})
     why = traced.link("what other GPU types would add, job by job", "jobs")
-    if rejections_section(traced.plan):
+    if any(rejections_section(traced)):
         why = traced.link("rejected GPU types with their rules", "options")
     yield Fields(
         (

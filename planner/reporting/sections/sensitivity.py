@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from decimal import Decimal
 from math import inf
 from typing import NamedTuple
@@ -30,14 +29,13 @@ from planner.reporting.document import (
 )
 from planner.reporting.format import Style, code, count_of, listed, money_short, percent, usd
 from planner.reporting.sections.capacity import limit_style, limit_title
-from planner.reporting.sections.cost import optimism_rows
+from planner.reporting.sections.cost import SPENDS, optimism_rows
 from planner.reporting.sections.options import command_for, short_text
 from planner.reporting.sections.variants import NO_PLAN, acquired_short, acquired_text, moved_text
 from planner.reporting.traced import TracedFile, TracedPlan
 from planner.whatif.results import PlanSummary
 from planner.whatif.sensitivity import Moved, Sensitivity, Swing
 
-_OF_PICTURE = "Net present cost with one figure moved at a time, the widest first."
 _NAMED = 4
 """Figures that the headline names."""
 _NONE = "–"
@@ -56,9 +54,7 @@ def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
         turns = Blank(f"{command}, where plan.json is, and report again")
         fields.insert(0, ("At which price, growth or delay the recommendation turns", turns))
     else:
-        picture = tornado(found)
         yield Heading("One figure moved at a time", 3)
-        yield from (replace(picture, says=_OF_PICTURE),) if picture else ()  # what is said follows
         yield from beneath(_planned_anew(found))
     yield Fields(tuple(fields))
 
@@ -99,6 +95,7 @@ def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
             "faint",
             _TRACE,
         ),
+        *tornado(found),
         *_swings(found, known),
         *(others if ends else ()),
         Heading("Where the recommendation turns"),
@@ -188,7 +185,7 @@ def headline(found: Sensitivity) -> str:
         if moved.figures.result == "infeasible"
     ]
     if none:
-        told += f"; {NO_PLAN} exists with {_some(none)}"
+        told += f"; {NO_PLAN} exists with {listed(none, 'or', _NAMED)}"
     # Whether there is a plan is open where the search ended before it knew.
     unknown = [
         one.name
@@ -196,18 +193,13 @@ def headline(found: Sensitivity) -> str:
         if any(moved.figures.result != "infeasible" for moved in one.without_plan)
     ]
     if unknown:
-        told += f"; {NO_PLAN} was found at some values of {_some(unknown)}"
+        told += f"; {NO_PLAN} was found at some values of {listed(unknown, 'or', _NAMED)}"
     widest = next((one for one in found.swings if not one.without_plan and one.spread_cents), None)
     if widest is not None:
         spread = money_short(widest.spread_cents or 0)
         which = "of the others, it moves most with" if none or unknown else "it moves most with"
         told += f"; {which} {widest.name}, by {spread} from end to end"
     return f"{told}."
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return listed([*names[:_NAMED], f"{more:,} more"] if more > 0 else names, "or")
 
 
 def _stated(one: Swing, moved: Moved) -> str:
@@ -230,19 +222,19 @@ def then_acquired(figures: PlanSummary) -> str:
     return reason if reason.startswith(NO_PLAN) else f"{NO_PLAN}: {reason}"
 
 
-def tornado(found: Sensitivity) -> Tornado | None:
+def tornado(found: Sensitivity) -> Iterator[Tornado]:
     """Picture what leaves no plan at the top, then what moves the cost most.
 
-    None if the scenario as it stands has no plan to measure from.
+    Nothing if the scenario as it stands has no plan to measure from.
     """
     base = found.base.cost_cents
     if base is None:
-        return None
+        return
     gone = any(one.figures.cost_cents is None for s in found.swings for one in (s.low, s.high))
     edge = " An end without a plan reaches to the edge." if gone else ""
-    return Tornado(
+    yield Tornado(
         title=f"What moves the cost of {found.scenario}",
-        says=f"{_OF_PICTURE}{edge} {headline(found)}",
+        says=f"Net present cost with one figure moved at a time, the widest first.{edge}",
         rows=tuple((one.name, _end(one.low, base), _end(one.high, base)) for one in found.swings),
         middle=(0.0, money_short(base)),
     )
@@ -260,11 +252,6 @@ def _end(moved: Moved, base: int) -> End:
 _KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved", "hourly": "rented by the hour"}
 _LEVERS = {"energy": "price of energy", "support": "support"}
 """Costs whose price the sensitivity moves, by its name there."""
-_SPENDS = {
-    "capex": "capital",
-    "opex": "running cost",
-    "spending": "capital and running cost together",
-}
 _FLIPS, _FAR = 3, 1.0
 """The most values on page 1, and the share beyond which none is shown."""
 _ROOMS: dict[str, tuple[str, Style]] = {
@@ -418,4 +405,4 @@ def _then(traced: TracedPlan, meets: Meets) -> str:
         return "renting a node that is used in all hours is cheaper than buying it"
     budget = traced.plan.budgets[meets.budget]
     when = f"in {budget.quarter}" if budget.quarter else "in all"
-    return f"exceeds the budget for {_SPENDS[budget.spend]} {when}"
+    return f"exceeds the budget for {SPENDS[budget.spend]} {when}"

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from planner.inputs.catalog.catalog import PriceBookHeader
 from planner.planning.jobs import Explanation, ModeVerdict, PlacedUnits
-from planner.planning.plan import GpuPart, Plan, ShortJob
+from planner.planning.plan import GpuPart, PlannedJob, ShortJob
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -21,7 +21,6 @@ from planner.reporting.document import (
     Verbatim,
     columns_for,
     table,
-    whole,
 )
 from planner.reporting.format import (
     code,
@@ -42,6 +41,7 @@ from planner.reporting.format import (
     with_code,
     with_unit,
 )
+from planner.reporting.traced import TracedPlan
 from planner.sizing import DerivationStep, Quantity
 from planner.sizing.calibration import Calibration
 from planner.sizing.candidate import Candidate, Evidence, Memory, Rejection, Sizing
@@ -87,8 +87,9 @@ def _evidence_of_job(candidates: Sequence[Candidate]) -> Iterator[Block]:
         )
 
 
-def evidence_section(plan: Plan) -> Iterator[Block]:
+def evidence_section(traced: TracedPlan) -> Iterator[Block]:
     """Show for all jobs how many GPUs rest on what, with the errors of the runs near."""
+    plan = traced.plan
     found: dict[tuple[str, str], list[tuple[Evidence, int, str]]] = defaultdict(list)
     for job in plan.jobs:
         by_way = {one.way: one for one in plan.sizings[job.sizing].candidates}
@@ -145,7 +146,6 @@ class RentedCandidate(NamedTuple):
     """None for serving jobs, and for runs of unknown length."""
 
 
-@whole
 def sizing_document(
     sizing: Sizing,
     ranked: Sequence[RentedCandidate],
@@ -468,6 +468,11 @@ def taken(candidate: Candidate) -> str:
     return " ".join(filter(None, (candidate.part, widths, summed, held)))
 
 
+def on_apis_text(job: PlannedJob) -> str:
+    """Format `2 on hosted-70b`: the most units of a job on APIs in a quarter; empty without any."""
+    return ", ".join(f"{max(units)} on {api}" for api, units in job.on_apis)
+
+
 def share_of(units: int, all_quarters: Sequence[str], quarters: Sequence[str] | None) -> str:
     """Say `3 units`, and for units that change their GPU type `3 units, 2027Q1–Q3`."""
     when = f", {quarter_runs(all_quarters, quarters)}" if quarters else ""
@@ -500,14 +505,11 @@ def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
     yield Paragraph(f"As asked, beside all that is kept: {job.cause}.")
     if job.remedies:
         each = ", each by itself" if len(job.remedies) > 1 else ""
-        more = len(ahead) - _NAMED
-        first = listed([*ahead[:_NAMED], f"{more:,} more"] if more > 0 else ahead)
-        but = f", if {first} did not take the room first" if ahead else ""
+        but = f", if {listed(ahead, most=_NAMED)} did not take the room first" if ahead else ""
         yield Paragraph(f"What would keep it as asked{each}{but}:")
         yield Bullets(job.remedies)
 
 
-@whole
 def explanation_document(told: Explanation) -> Iterator[Block]:
     """Give the answer first, then where, why not elsewhere, and the derivations."""
     job, short = told.job, told.shortage
@@ -549,7 +551,7 @@ def explanation_document(told: Explanation) -> Iterator[Block]:
 
 def _answer(told: Explanation) -> str:
     job = told.job
-    there = ", ".join(f"{max(units)} on {api}" for api, units in job.on_apis)
+    there = on_apis_text(job)
     if not told.chosen and there:
         return f"Its requests are answered by APIs: units {there}, which costs less than GPUs."
     if not told.chosen:

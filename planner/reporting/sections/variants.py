@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
+from planner.inputs.override import Override
+from planner.inputs.scenario.quarter import nodes_text
 from planner.inputs.text import csv_text, flow
 from planner.planning.traced_figures import NOTHING, TracedFigure
-from planner.planning.words import nodes_text
 from planner.reporting.document import (
     Bands,
     Block,
@@ -157,23 +159,29 @@ def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
 
 def sweep_csv(rows: Sequence[SweepRow]) -> str:
     """Return all rows as CSV: a column for each value that is set, and for each offer."""
-    records = sweep_rows(rows)
+    records, figures = sweep_rows(rows), PLAN_COLUMNS.split()
 
     def cell(column: str, value: object) -> object:
-        return f"{value:.2f}" if column.endswith("_usd") and isinstance(value, float) else value
+        cents = column.endswith("_usd") and column in figures and value is not None
+        return f"{value:.2f}" if cents else value
 
     lines = (tuple(cell(*one) for one in record.items()) for record in records)
     return csv_text([tuple(records[0]), *lines])
 
 
 def sweep_rows(rows: Sequence[SweepRow]) -> list[dict[str, object]]:
-    """Return the rows as records: set values as they were written, dollars as floats."""
-    titles = titles_of(rows)
+    """Return the rows as records: a column for each value that is set, and for each offer.
+
+    Columns of values are called as the path is written where it is set first.
+    """
+    titles: dict[tuple[str, ...], str] = {}
+    for setting in (setting for row in rows for setting in row.variant.settings):
+        titles.setdefault(setting.path, setting.path_text)
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
     records: list[dict[str, object]] = []
     for row in rows:
         figures, planned = row.figures, row.figures.cost_cents is not None
-        stated = {one.path: one.value_text for one in row.variant.settings}
+        stated = {one.path: _number(one) for one in row.variant.settings}
         acquired = Counter[str]()
         for one in figures.acquired:
             acquired[one.offer] += one.count
@@ -191,13 +199,12 @@ def sweep_rows(rows: Sequence[SweepRow]) -> list[dict[str, object]]:
     return records
 
 
-def titles_of(rows: Sequence[SweepRow]) -> dict[tuple[str, ...], str]:
-    """Return the columns of what is set: each path as it is written where it is set first."""
-    titles: dict[tuple[str, ...], str] = {}
-    for row in rows:
-        for one in row.variant.settings:
-            titles.setdefault(one.path, one.path_text)
-    return titles
+def _number(override: Override) -> object:
+    """A value that is set: a number where it is one, else as it was written."""
+    found, text = override.value, override.value_text
+    if not isinstance(found, int | Decimal) or text.startswith(("+", "-")):
+        return text
+    return float(found) if isinstance(found, Decimal) else found
 
 
 PLAN_COLUMNS = "cost_usd bound_usd capex_usd nodes node_types gpus_idle power_w drawn_w moves"
@@ -221,6 +228,7 @@ def risk_document(found: Risk) -> Document:
             tone="faint",
         ),
         *(Paragraph(told, tone="warning") for told in _caveats(found)),
+        cost_bands(found),
         Heading("Cost"),
         table(
             zip(found.percentiles, found.cost_cents, strict=True),
@@ -466,12 +474,13 @@ def comparison_document(compared: Comparison, most: int) -> Document:
         Heading(f"{compared.before.label} → {compared.after.label}", 1),
         Paragraph(_sentence(compared), tone="strong"),
         *((Paragraph(legend, "faint", _SINCE),) if body else ()),
+        *_waterfall_chart(known, compared),
         *body,
     )
 
 
 def changes_since(compared: Comparison) -> Iterator[Block]:
-    """Show what changed since an earlier plan, with a picture of the cost by cause."""
+    """Show what changed since an earlier plan, and how far its forecast was off."""
     _, *blocks = comparison_document(compared, _ROWS)
     yield from beneath(tuple(blocks))
     known = TracedFile(compared, "compare.json", _SINCE)
@@ -486,8 +495,6 @@ def changes_since(compared: Comparison) -> Iterator[Block]:
             came += actual
     if came.value:
         yield Fields((("Forecast error of the demand", known.figure(off / came, "share")),))
-    chart = waterfall_chart(compared, _SINCE)
-    yield from (chart,) if chart else ()
 
 
 def _sentence(compared: Comparison) -> str:
@@ -584,22 +591,18 @@ def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
         )
 
 
-def waterfall_chart(compared: Comparison, trace: str = "") -> Chart | None:
-    """Chart the cost from before to after, cause by cause; None without causes.
-
-    `trace` is the anchor of the paragraph that says where the figures stand.
-    """
+def _waterfall_chart(known: TracedFile, compared: Comparison) -> Iterator[Chart]:
+    """Chart the cost from before to after, cause by cause, where causes are known."""
     steps = compared.waterfall.steps
     if not steps:
-        return None
-    known = TracedFile(compared, "compare.json", trace)
+        return
     bars = {"before": "before.cost_cents"}
     for place, step in enumerate(steps):
         bars[" and ".join(step.causes)] = f"waterfall.steps[{place}].added_cents"
     bars["after"] = "after.cost_cents"
     figures = tuple(known.at(place, "usd") for place in bars.values())
     says = "; ".join(f"{name}: {one.text} USD" for name, one in zip(bars, figures, strict=True))
-    return Chart(
+    yield Chart(
         title="Net present cost, from the plan before to the one after",
         says=f"{says}.",
         categories=tuple(bars),
