@@ -28,7 +28,6 @@ class NaiveResult:
 
     seconds: float
     """Building and solving."""
-    binaries: int
     cost_cents: float
     bound_cents: float
     nodes: int
@@ -54,14 +53,13 @@ def solve_naive(problem: Problem, time_limit_s: float, relative_gap: float) -> N
     seconds = time.perf_counter() - started
     cost = float(info.objective_function_value)
     nodes = naive.nodes() if cost < float("inf") else 0
-    return NaiveResult(seconds, naive.binaries, cost, float(info.mip_dual_bound), nodes)
+    return NaiveResult(seconds, cost, float(info.mip_dual_bound), nodes)
 
 
 class _Naive:
     def __init__(self, problem: Problem, pulp: Any) -> None:  # noqa: ANN401 - PuLP has no types
         self._problem, self._pulp = problem, pulp
         self.program = pulp.LpProblem("naive", pulp.LpMinimize)
-        self.binaries = 0
         self._cost: list[tuple[Any, float]] = []
         self._nodes: list[tuple[Any, int]] = []
         self._loads: dict[tuple[int, int], list[list[tuple[Any, float]]]] = {}
@@ -76,7 +74,6 @@ class _Naive:
         return sum(round(way.varValue) * nodes for way, nodes in self._nodes)
 
     def _binary(self, name: str) -> Any:  # noqa: ANN401 - PuLP has no types
-        self.binaries += 1
         return self.program.add_variable(name, 0, 1, self._pulp.LpInteger)
 
     def _open_nodes(self) -> None:

@@ -1,7 +1,5 @@
 """A queue starts what comes first, and lets others pass only where nobody first has to wait."""
 
-import random
-
 import pytest
 
 from benchmarks.backfill import Job, Node, fewest_nodes, first_in_first_out, hours_of_starts
@@ -13,7 +11,6 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.answer import answer
 from planner.packing.problem import Choice, Demand, Pool, Problem, RunWindow, Shape, Supply
 from planner.packing.search import search
-from tests.properties.questions import draws
 
 NODE = Node(8, 80, 800)
 
@@ -67,46 +64,6 @@ def test_a_job_that_ends_too_late_needs_another_node():
     assert hours_of_starts(both, NODE, 1) is None
     assert fewest_nodes(both, NODE) == 2
     assert fewest_nodes([job(9, 1)], NODE) is None, "no node holds it"
-
-
-def ran(jobs, nodes=1):
-    """Hours of starts, where all end in time."""
-    starts = hours_of_starts(jobs, NODE, nodes)
-    assert starts is not None
-    return starts
-
-
-def fewest_of(jobs):
-    fewest = fewest_nodes(jobs, NODE)
-    assert fewest is not None
-    return fewest
-
-
-def drawn(seed):
-    """A few jobs of some hours, most of them with a narrow window."""
-    rng = random.Random(seed)
-    jobs = []
-    for _ in range(rng.randint(2, 5)):
-        hours, released = rng.randint(1, 4), rng.choice((0, 0, 0, 2))
-        until = released + hours + rng.randint(0, 4)
-        jobs.append(job(rng.choice((2, 4, 5, 8)), hours, released, until))
-    return jobs
-
-
-@pytest.mark.parametrize("seed", range(draws(20, 200)))
-def test_jobs_hold_no_more_than_there_is_and_the_first_two_start_as_if_they_were_alone(seed):
-    jobs = drawn(seed)
-    nodes = fewest_of(jobs)
-    starts = ran(jobs, nodes)
-    for one, start in zip(jobs, starts, strict=True):
-        assert one.released <= start <= one.until - one.hours
-    for hour in range(12):
-        now = [
-            one for one, start in zip(jobs, starts, strict=True) if 0 <= hour - start < one.hours
-        ]
-        assert sum(one.takes.gpus for one in now) <= nodes * NODE.gpus
-    free = [job(one.takes.gpus, one.hours) for one in jobs]
-    assert ran(free)[:2] == ran(free[:2])
 
 
 def portfolio(*demands):
