@@ -20,7 +20,18 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
-from tests.packing.meaning import SLOT, SLOTS, Gpus, Nodes, counts, holds, mixes, stands, takes_all
+from tests.packing.meaning import (
+    SLOT,
+    SLOTS,
+    Gpus,
+    Nodes,
+    counts,
+    holds,
+    mixes,
+    pieces_in,
+    stands,
+    takes_all,
+)
 
 Slots = tuple["Shape", ...]
 """What is free of a node, slot by slot."""
@@ -441,11 +452,6 @@ class Exhaustive:
                     )
                     left.append((after, opened))
                 yield left, held
-
-
-def pieces_in(choice: Choice, quarter: int) -> int:
-    """Pieces of a unit in a quarter."""
-    return choice.by_quarter[quarter] if choice.by_quarter else choice.copies
 
 
 def _owned(choice: Choice, demand: Demand) -> Choice:

@@ -218,32 +218,6 @@ def test_the_remedy_is_what_layouts_need_and_not_what_the_sums_would_do_with(bui
     assert error.remedies == ("raise power at main by 10 kW, to 30 kW",)
 
 
-def test_limits_that_each_leave_no_plan_are_raised_together(build, at_site):
-    power = Limit("power at main", ((0, 10_000),), (10_000,), "W")
-    height = Limit("rack units at main", ((0, 6),), (6,), "U")
-    error = at_site(build.units(2, ("h100", 8, 0, 0)), [build.pool()], limits=[power, height])
-    assert error.headline == "no plan exists: power at main is 10 kW, at least 20 kW are needed"
-    assert error.remedies == (
-        "together: raise power at main by 10 kW, to 20 kW, "
-        "raise rack units at main by 6 U, to 12 U",
-    )
-
-
-def test_no_limit_is_offered_as_a_remedy_where_offers_bind(build, at_site):
-    """The unit needs a node that holds it; no power makes one."""
-    power = Limit("power at main", ((0, 10_000),), (10_000,), "W")
-    error = at_site(build.units(1, ("h100", 4, 81, 0)), [build.pool()], limits=[power])
-    assert error.remedies == ()
-
-
-def test_a_limit_of_another_site_is_not_blamed(build, at_site):
-    far = Limit("power at far", ((1, 10_000),), (90_000,), "W")
-    near = Limit("power at main", ((0, 10_000),), (10_000,), "W")
-    pools = [build.pool(), build.pool("l40s", site="far")]
-    error = at_site(build.units(2, ("h100", 8, 0, 0)), pools, limits=[near, far])
-    assert not any("far" in line for line in (*error.reasons, *error.remedies))
-
-
 def test_owned_nodes_that_do_not_fit_their_racks_are_said_to(build, at_site):
     """Three of 14 U would fit 42 U by the sum, but a rack of 21 U holds one."""
     racks = RackSpace("main", 2, 21, None, ((0, 14, 0),))
