@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
 
-__all__ = ["Bought", "Way", "first_fit_decreasing", "nodes_for", "prices_of", "share_of"]
+__all__ = ["Bought", "first_fit_decreasing", "nodes_for"]
 
-Way = tuple[int, "Shape"]
+_Way = tuple[int, "Shape"]
 """(pool, shape)."""
 
 
@@ -30,13 +30,13 @@ class Bought(NamedTuple):
 
 def first_fit_decreasing(problem: Problem) -> Bought:
     """What a portfolio of one quarter takes with unlimited offers to buy."""
-    prices = prices_of(problem)
+    prices = _prices(problem)
 
-    def by_share(way: Way) -> float:
+    def by_share(way: _Way) -> float:
         """The part of a node that the unit takes of its scarcest resource, in money."""
-        return share_of(problem.pools[way[0]], way[1]) * prices[way[0]]
+        return _share(problem.pools[way[0]], way[1]) * prices[way[0]]
 
-    def by_node(way: Way) -> float:
+    def by_node(way: _Way) -> float:
         """The price of the node to open."""
         return max(1, problem.pools[way[0]].nodes_taken(way[1]) or 0) * prices[way[0]]
 
@@ -49,7 +49,7 @@ def nodes_for(problem: Problem, pool: int) -> int:
     return fleet.opened[pool]
 
 
-def prices_of(problem: Problem) -> dict[int, int]:
+def _prices(problem: Problem) -> dict[int, int]:
     """Cents of a node bought in the first quarter, by pool."""
     return {
         supply.pool: supply.unit_cost_cents[0] or 0
@@ -58,7 +58,7 @@ def prices_of(problem: Problem) -> dict[int, int]:
     }
 
 
-def share_of(pool: Pool, shape: Shape) -> float:
+def _share(pool: Pool, shape: Shape) -> float:
     """The part of a node that a unit takes of its scarcest resource."""
     return max(
         shape.gpus / pool.node.gpus,
@@ -71,12 +71,12 @@ class _Fleet:
     """Open nodes with what is free on them."""
 
     def __init__(
-        self, problem: Problem, preference: Callable[[Way], float], only: int | None = None
+        self, problem: Problem, preference: Callable[[_Way], float], only: int | None = None
     ) -> None:
         self._pools = problem.pools
         self._free: dict[int, list[list[int]]] = defaultdict(list)
         """By pool and node: GPUs, cores, memory."""
-        self._first: dict[Way, int] = defaultdict(int)
+        self._first: dict[_Way, int] = defaultdict(int)
         """The first node that may still hold a shape: none before it ever will again."""
         self.opened: dict[int, int] = defaultdict(int)
         for demand in sorted(problem.demands, key=_size, reverse=True):
@@ -89,7 +89,7 @@ class _Fleet:
         cost_cents = sum(nodes * prices[pool] for pool, nodes in self.opened.items())
         return Bought(cost_cents, sum(self.opened.values()))
 
-    def _ways(self, choices: Sequence[Choice], only: int | None) -> list[Way]:
+    def _ways(self, choices: Sequence[Choice], only: int | None) -> list[_Way]:
         return [
             (number, choice.shape)
             for choice in choices
@@ -99,7 +99,7 @@ class _Fleet:
             and only in (None, number)
         ]
 
-    def _place(self, ways: list[Way]) -> None:
+    def _place(self, ways: list[_Way]) -> None:
         if any(self._fit(way) for way in ways):
             return
         pool, shape = ways[0]
@@ -110,7 +110,7 @@ class _Fleet:
             self._free[pool].append([node.gpus, node.cpus, node.memory_mb])
             self._fit(ways[0])
 
-    def _fit(self, way: Way) -> bool:
+    def _fit(self, way: _Way) -> bool:
         """Place a unit on the first open node that holds it, if there is one."""
         pool, shape = way
         nodes = self._free[pool]
