@@ -5,15 +5,14 @@ from typing import Any
 import pytest
 
 import planner
-from planner.errors import CheckError, InfeasibleError, InputError
+from planner.errors import InfeasibleError, InputError
 from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
-from planner.planning.verify import check
 from planner.reporting.sections.purchases import ask_sentence
-from planner.sizing.sizers import Sizers
+from tests.plan.edits import entry, refused
 from tests.report.pages import told
-from tests.stated import asked, changed
+from tests.stated import asked
 
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
 RENT = {"node_type": "xe9680-h100", "kind": "rent", "price_usd_per_gpu_hour": 4, "quote": "b"}
@@ -89,27 +88,6 @@ def test_weeks_are_paid_whole_and_told_as_such():
     assert usd(plan) == 4 * 8 * 336
     assert "Rent 1 × 2 weeks of PowerEdge XE9680" in ask_sentence(plan)
     assert "rent for 2 weeks" in told(plan)
-
-
-def test_runs_that_overlap_and_do_not_fit_one_node_are_proved_to_need_one_each():
-    """Three of 5 GPUs are 15/8 of a node; each runs from hour 680 on to hour 1,504 at the least."""
-    wide = {"fixed": {"gpus": 5}, "count": 3, "gpu_types": ["h100-80gb-sxm"]}
-    overlapping = {**wide, "run": {"hours": 1000, "release": 4, "deadline": 10}}
-    offer = {**RENT, "site": "cloud", "term_weeks": 13}
-    plan = planned({"weeks": offer}, {"wide": overlapping})
-    assert taken(plan) == [("weeks", "rent", 3)]
-    assert (usd(plan), plan.proof.status) == (3 * 13 * 168 * 4 * 8, "proved")
-
-
-def test_runs_whose_hours_fit_and_whose_turns_do_not_are_proved_to_need_a_second_node():
-    """Half a node takes five runs of 392 h in turn, or two beside one of 1,176 h: seven, not 8."""
-    half = {"fixed": {"gpus": 4}, "gpu_types": ["h100-80gb-sxm"]}
-    long = {**half, "run": {"hours": 1176}}
-    assert 8 * 392 + 1176 < 2 * 2190
-    for count, nodes in ((7, 1), (8, 2)):
-        short = {**half, "count": count, "run": {"hours": 392}}
-        plan = planned({"buy": BUY}, {"short": short, "long": long})
-        assert (taken(plan), plan.proof.status) == ([("buy", "buy", nodes)], "proved")
 
 
 def test_page_one_asks_for_node_hours_and_counts_no_such_node_as_in_service(tmp_path):
@@ -197,29 +175,10 @@ def test_a_run_takes_several_nodes_by_the_hour_together():
     assert "cloud: 160 GPU-hours for 1 job, wide, at $5.00; from" in told(plan)
 
 
-def test_each_of_several_nodes_is_paid_for_the_minimum_and_counts_in_the_most():
-    offer = {**HOURLY, "minimum_hours": 24, "maximum_gpus": 16}
-    jobs = {name: {**WIDE, "run": {"hours": 10}} for name in ("one", "two")}
-    assert taken(planned({"cloud": offer}, jobs)) == [("cloud", "hourly", 48)]
-    with pytest.raises(InfeasibleError):
-        planned({"cloud": {**offer, "maximum_gpus": 8}}, jobs)
-
-
-def test_no_run_takes_several_nodes_without_a_fabric():
-    """Those of this type have eight GPUs each, and nothing joins them."""
-    offer = {**HOURLY, "node_type": "xe7740-l40s"}
-    job = {"fixed": {"gpus": 16}, "gpu_types": ["l40s-48gb"], "run": {"hours": 10}}
-    with pytest.raises(InfeasibleError):
-        planned({"cloud": offer}, {"wide": job})
-
-
 def test_the_check_notices_a_run_whose_nodes_are_not_there_together():
     inputs = read({"cloud": HOURLY}, {"wide": {**WIDE, "run": {"hours": 10}}})
-    plan = make_plan(inputs)
-    nodes = (plan.nodes[0], changed(plan.nodes[1], hours=(5, 15)))
-    with pytest.raises(CheckError) as told:
-        check(inputs, Sizers().portfolio(inputs), changed(plan, nodes=nodes))
-    assert "in hours in which that is not there" in " ".join(told.value.violations)
+    later = entry("nodes", 1, hours=(5, 15))
+    assert "in hours in which that is not there" in refused(inputs, later(make_plan(inputs)))
 
 
 SEVERAL = {**HOURLY, "site": ["cloud", "home"]}
@@ -236,21 +195,6 @@ def test_an_offer_by_the_hour_may_stand_at_several_sites():
         ("home", 10),
     ]
     assert "at home, at $5.00" in told(beside)
-
-
-def test_the_most_of_an_offer_counts_all_of_its_sites():
-    """Two runs at two sites that must be at the same hours take two nodes, and else one."""
-    sites: dict[str, dict[str, str]] = {"cloud": {}, "home": {}}
-    windows = {"deadline": 1}
-    jobs = {site: run(100, sites=[site], window=windows) for site in sites}
-    assert len(planned({"cloud": {**SEVERAL, "maximum_gpus": 16}}, jobs, sites=sites).nodes) == 2
-    offer = {"cloud": {**SEVERAL, "maximum_gpus": 8}}
-    with pytest.raises(InfeasibleError):
-        planned(offer, jobs, sites=sites)
-    plan = planned(
-        offer, {site: run(80, sites=[site], window=windows) for site in sites}, sites=sites
-    )
-    assert sorted(node.hours for node in plan.nodes) == [(0, 80), (80, 160)]
 
 
 def test_teams_pay_for_their_hours():
@@ -280,11 +224,7 @@ def test_a_quota_counts_what_is_had_by_the_hour():
 )
 def test_the_check_notices_hours_that_are_not_paid(changes, message):
     inputs = read({"cloud": HOURLY}, {"one": run(10)})
-    plan = make_plan(inputs)
-    node = changed(plan.nodes[0], **changes)
-    with pytest.raises(CheckError) as told:
-        check(inputs, Sizers().portfolio(inputs), changed(plan, nodes=(node,)))
-    assert message in " ".join(told.value.violations)
+    assert message in refused(inputs, entry("nodes", 0, **changes)(make_plan(inputs)))
 
 
 def test_the_check_counts_nodes_at_once():
@@ -292,9 +232,7 @@ def test_the_check_counts_nodes_at_once():
     jobs = {f"run-{n}": run(100, window={"deadline": 1}) for n in range(5)}
     plan = make_plan(read({"cloud": offer}, jobs))
     fewer = read({"cloud": {**offer, "maximum_gpus": 8}}, jobs)
-    with pytest.raises(CheckError) as told:
-        check(fewer, Sizers().portfolio(fewer), plan)
-    assert "at most 1 nodes, the plan takes 2" in " ".join(told.value.violations)
+    assert "at most 1 nodes, the plan takes 2" in refused(fewer, plan)
 
 
 @pytest.mark.parametrize(
