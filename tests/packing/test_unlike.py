@@ -7,9 +7,14 @@ from itertools import pairwise
 
 import pytest
 
+from planner.packing.answer import answer
+from planner.packing.build import build_master
 from planner.packing.cutting import fullest_first_fit, nodes_in
-from planner.packing.local_search import NodesWithExcess
+from planner.packing.layouts import cutting_stocks
+from planner.packing.local_search import NodesWithExcess, place_unlike
 from planner.packing.problem import Shape, SpendLimit
+from planner.packing.search import rooted
+from planner.packing.solver import solve_integer
 from tests.packing.draws import quota
 
 NODE = Shape(8, 80, 800)
@@ -41,26 +46,41 @@ def test_a_portfolio_without_two_units_alike_is_planned_soundly_and_the_same_aga
     assert solve(problem) == solution
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_plan_for_which_no_time_is_left_is_sound_beside_units_on_whole_nodes(
-    build, solve, faults, seed
+def always():
+    return True
+
+
+@pytest.mark.parametrize("go_on", [always, lambda: False], ids=["in time", "time is over"])
+@pytest.mark.parametrize("fewer", [0, 2])
+def test_nodes_are_added_where_units_do_not_fit_those_that_were_counted(
+    build, faults, go_on, fewer
 ):
-    """Two that take whole nodes were put on the only node."""
-    problem = many(build, seed)
-    whole = (build.units(2, ("h100", 16, 100, 800_000)), build.units(3, ("h100", 8, 60, 400_000)))
+    """No unit is lost, no node overfull, and whole nodes are shared with nobody."""
+    problem = many(build, 4, units=60)
+    whole = (build.units(2, ("h100", 16, 100, 800_000)), build.units(2, ("h100", 8, 60, 400_000)))
     problem = replace(problem, demands=(*problem.demands, *whole))
-    assert not faults(problem, solve(problem, time_limit_s=1e-9))
-
-
-def test_an_offer_is_not_stretched_beyond_its_maximum(build, solve, faults):
-    """Of the nodes that all would take, five fewer can be had."""
-    dear = build.buy(9_000_000, pool=1)
-    problem = replace(many(build, 3), supplies=(build.buy(BUY), dear))
-    most = solve(problem, asked_gap=0.01).acquired[0][0] - 5
-    problem = replace(problem, supplies=(build.buy(BUY, maximum=most), dear))
-    solution = solve(problem, asked_gap=0.01)
+    found = rooted(problem, 10.0)
+    master = found.master
+    counted = solve_integer(master.program, time_limit_s=10, relaxed=master.unit_variables)
+    values = [*counted.values]
+    values[master.acquire[0, 0]] = round(values[master.acquire[0, 0]]) - fewer
+    stocks = cutting_stocks(master, always)
+    assert found.keep(*place_unlike(master, stocks, tuple(values), go_on, more_nodes=True))
+    solution = answer(problem, found, 0.0)
     assert not faults(problem, solution)
-    assert solution.acquired[0] == (most,)
+    before = sum(round(values[index]) for index in master.acquire.values())
+    assert (sum(map(sum, solution.acquired)) > before) == (fewer > 0)
+
+
+@pytest.mark.parametrize("nodes", [0.0, 3.0])
+def test_where_no_node_more_can_be_had_units_that_do_not_fit_leave_no_plan(build, nodes):
+    demands = [build.units(1, ("h100", 5, 10 + n, 100_000)) for n in range(5)]
+    problem = build.problem([build.pool()], [build.buy(BUY, maximum=4)], demands)
+    master = build_master(problem)
+    values = [1.0] * len(master.program.variables)
+    values[master.acquire[0, 0]] = nodes
+    stocks = cutting_stocks(master, always)
+    assert place_unlike(master, stocks, tuple(values), always, more_nodes=True) is None
 
 
 def test_many_unlike_units_keep_to_a_budget(build, solve):
@@ -131,7 +151,7 @@ def test_units_that_fit_in_some_order_are_levelled_from_another(seed, memory_mb,
     nodes.add(0, 12)
     assert all(nodes.put(unit, [0]) for unit in range(48))
     assert nodes.over > 0
-    assert nodes.settle(steps, lambda: True)
+    assert nodes.settle(steps, always)
     held = [[shapes[unit] for unit in range(48) if nodes.places[unit] == n] for n in range(12)]
     assert all(sum(one.memory_mb for one in here) <= NODE.memory_mb for here in held)
     assert all(len(here) == 4 for here in held)

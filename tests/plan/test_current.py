@@ -12,7 +12,7 @@ from planner.errors import InfeasibleError, InputError
 from planner.planning.make import make_plan
 from planner.planning.plan import CurrentPlacement, Plan
 from planner.planning.store import carried_over, dumps, loads
-from tests.plan.edits import refused, within
+from tests.plan.edits import put, refused
 from tests.stated import asked, changed, edited
 
 SCENARIO = """
@@ -203,7 +203,7 @@ def test_the_check_sees_a_move_that_is_not_told_or_told_wrongly(moved):
         (first, changed(second, nodes=("xe9680-h100/here/01",))),
         (first, changed(second, leaves_pool=False)),
     ):
-        assert "moves" in refused(inputs, within("current", moves=moves)(plan))
+        assert "moves" in refused(inputs, put(plan, "current > moves", moves))
     assert "moves" in refused(inputs, changed(plan, current=None))
 
 

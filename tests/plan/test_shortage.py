@@ -14,7 +14,7 @@ from planner.planning.plan import Plan, PriorityUse, Shortage, ShortJob
 from planner.reporting.markdown import render
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sizing import explanation_document
-from tests.plan.edits import Edit, entry, refused, stating, within
+from tests.plan.edits import noticed, put, refused
 from tests.report.pages import plan_page
 from tests.stated import asked, changed
 
@@ -195,37 +195,6 @@ def test_room_that_would_go_to_a_more_important_job_is_not_promised_to_another()
     assert "What would keep it as asked, if b and c did not take the room first:" in last
 
 
-def first(**changes: Any) -> Edit:
-    """Other words about the first job that gives way."""
-    return entry("shortage.jobs", 0, **changes)
-
-
-BROKEN = [
-    ("it may slip by 1", first(delay_quarters=3)),
-    ("job waits is required, but dropped", first(outcome="dropped", delay_quarters=0)),
-    ("its priority is 51", first(priority=51)),
-    ("units asked for", first(asked=(9, 9, 9))),
-    ("its deployment", first(deployment="waits-serving")),
-    ("has none such", first(name="none")),
-    (
-        "gives way 2 times",
-        lambda p: within("shortage", jobs=p.shortage.jobs * 2)(p),
-    ),
-    ("is not placed", stating(shortage=None)),
-    ("(priority, jobs, dropped", entry("shortage.priorities", 0, delayed=0)),
-    (
-        "not that nobody gives way without need",
-        entry("shortage.priorities", 0, proved=False),
-    ),
-    (
-        "not that nobody gives way without need",
-        lambda p: within("shortage", bound_cents=p.proof.cost_cents - 1)(
-            within("proof", asked_gap=0.0)(p)
-        ),
-    ),
-]
-
-
 @pytest.fixture(scope="module")
 def judged() -> tuple[Inputs, Plan]:
     """A plan in which a required job waits and another is dropped."""
@@ -241,10 +210,17 @@ def judged() -> tuple[Inputs, Plan]:
     return inputs, plan
 
 
-@pytest.mark.parametrize(("noticed", "spoil"), BROKEN)
-def test_the_check_notices_when(judged, noticed, spoil):
+@noticed("a job that waits and one that is dropped")
+def test_the_check_notices_when(judged, told, edit):
     inputs, plan = judged
-    assert noticed in refused(inputs, spoil(plan))
+    assert told in refused(inputs, edit(plan))
+
+
+def test_the_check_notices_a_bound_that_proves_less(judged):
+    inputs, plan = judged
+    plan = put(plan, "proof > asked_gap", 0.0)
+    plan = put(plan, "shortage > bound_cents", plan.proof.cost_cents - 1)
+    assert "not that nobody gives way without need" in refused(inputs, plan)
 
 
 def test_the_check_notices_a_job_that_is_dropped_where_none_may_be():

@@ -20,7 +20,7 @@ from planner.reporting import markdown
 from planner.reporting.documents import justification_document
 from planner.reporting.sections.capacity import sites_section
 from planner.reporting.traced import TracedPlan
-from tests.plan.edits import entry, refused, stating
+from tests.plan.edits import noticed, refused
 from tests.report.pages import justification
 from tests.stated import changed, edited, own_nodes, stated
 
@@ -123,32 +123,9 @@ def test_a_job_stays_where_its_label_says_others_make_room_and_later_power_is_us
     assert {told, "each unit runs at a site that its job may use"} <= {*plan.proof.checks}
 
 
-def of_west(node):
-    return node.site == "west"
-
-
-BROKEN = [
-    ("rack 1 of east: the nodes take 18 of 14 U", entry("nodes", "east/03", racks=(1, 1))),
-    ("rack 1 of east: the nodes take 30 of 20 kW", entry("nodes", "east/03", racks=(1, 1))),
-    ("stands in rack 3, east has 2", entry("nodes", "east/01", racks=(3, 3))),
-    (
-        "is not in a rack in every quarter in which it stands",
-        entry("nodes", "east/01", racks=()),
-    ),
-    ("the list of its racks is (1, 1)", entry("nodes", of_west, racks=(1, 1))),
-    (
-        "site east: taken power_w is (20000, 40000)",
-        entry("sites", "east", taken={"power_w": (20_000, 40_000)}),
-    ),
-    ("site east: racks_used is (1, 1)", entry("sites", "east", racks_used=(1, 1))),
-    ("the list of sites", stating(sites=lambda sites: sites[:1])),
-    ("job home: its sites is ()", entry("jobs", "home", sites=())),
-]
-
-
-@pytest.mark.parametrize(("expected", "broken"), BROKEN)
-def test_the_check_notices_when(inputs, plan, expected, broken):
-    assert expected in refused(inputs, broken(plan))
+@noticed("two sites")
+def test_the_check_notices_when(inputs, plan, told, edit):
+    assert told in refused(inputs, edit(plan))
 
 
 @pytest.mark.parametrize(

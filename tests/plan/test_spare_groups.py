@@ -11,7 +11,7 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
-from tests.plan.edits import entry, refused
+from tests.plan.edits import put, refused
 from tests.report.pages import plan_page
 from tests.stated import changed, edited, stated
 
@@ -126,8 +126,7 @@ def test_the_check_notices_spare_nodes_that_are_too_few_or_not_there(read, plan,
         for number, node in enumerate(spread.nodes)
     )
     assert "can stand in for" in refused(inputs, changed(spread, nodes=packed))
-    more = entry("pools", lambda pool: True, nodes_spare=(2, 2))
-    assert "are told" in refused(read(), more(plan))
+    assert "are told" in refused(read(), put(plan, "pools > 0 > nodes_spare", (2, 2)))
 
 
 def test_where_racks_are_too_few_each_remedy_gives_a_plan(read):

@@ -13,7 +13,7 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
-from tests.plan.edits import entry, pieces, refused, stating, within
+from tests.plan.edits import noticed, pieces, refused
 from tests.stated import changed, load_inputs, own_nodes
 
 CATALOG = own_nodes(
@@ -282,47 +282,6 @@ def planned(inputs):
     return given, make_plan(given)
 
 
-def with_team(name, **changes):
-    return entry("chargeback.teams", name, **changes)
-
-
-def with_quota(**changes):
-    def edited(plan):
-        (quota,) = used(plan, "red").quotas
-        return with_team("red", quotas=(changed(quota, **changes),))(plan)
-
-    return edited
-
-
-def shifted(plan):
-    """One cent more for red, one less for blue: the sum stays."""
-    red, blue = used(plan, "red"), used(plan, "blue")
-    more = with_team("red", charged_cents=(219_001, 219_000), cost_cents=red.cost_cents + 1)
-    cents = (blue.charged_cents[0], blue.charged_cents[1] - 1)
-    return with_team("blue", charged_cents=cents, cost_cents=blue.cost_cents - 1)(more(plan))
-
-
-FAULTS = {
-    "the list of teams is ['red']": lambda p: within("chargeback", teams=charged_by(p).teams[1:])(
-        p
-    ),
-    "the list of teams is None": stating(chargeback=None),
-    "the charge of idle GPUs is spread": within("chargeback", idle="spread"),
-    "team red: GPUs by quarter": with_team("red", gpus=(8, 7)),
-    "team red: gpu_hours": with_team("red", gpu_hours=1.0),
-    "team red: delivered_gpu_hours": with_team("red", delivered_gpu_hours=1.0),
-    "team red: open_gpu_hours": with_team("red", open_gpu_hours=1.0),
-    "team red: its cost": with_team("red", cost_cents=438_001),
-    "2027Q1: team red charged 219001 cents": shifted,
-    "team red: charged in 1 of 2 quarters": with_team("red", charged_cents=(438_000,)),
-    "the sum of what is charged": within("chargeback", idle_cents=(219_000, 54_751)),
-    "idle GPU-hours": within("chargeback", idle_gpu_hours=0.0),
-    "team red: quotas and their use is {None: ((8, 8)": with_quota(limit_gpus=(8, 8)),
-    "team red: quotas and their use is {None: ((8, 9), (7, 8))": with_quota(gpus=(7, 8)),
-    "team red: quotas and their use is {}": with_team("red", quotas=()),
-}
-
-
 def test_the_plan_as_it_is_passes(planned):
     given, plan = planned
     sentences = verify(given, plan)
@@ -330,10 +289,10 @@ def test_the_plan_as_it_is_passes(planned):
     assert loads(dumps(plan), "plan.json") == plan
 
 
-@pytest.mark.parametrize("told", FAULTS)
-def test_the_check_notices_a_wrong_figure_of_a_team(planned, told):
+@noticed("two teams")
+def test_the_check_notices_a_wrong_figure_of_a_team(planned, told, edit):
     given, plan = planned
-    assert told in refused(given, FAULTS[told](plan))
+    assert told in refused(given, edit(plan))
 
 
 @pytest.mark.parametrize(

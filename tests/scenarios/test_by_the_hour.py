@@ -10,8 +10,8 @@ from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.reporting.sections.purchases import ask_sentence
-from tests.plan.edits import entry, refused
-from tests.report.pages import told
+from tests.plan.edits import noticed, put, refused
+from tests.report.pages import told as words_of
 from tests.stated import asked
 
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
@@ -67,7 +67,7 @@ def test_the_ask_adds_up_the_hours_of_all_quarters():
     half_a_year = {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-10-01"}
     plan = planned({"cloud": HOURLY}, {"one": run(10)}, horizon=half_a_year)
     assert [line.count for line in plan.acquisitions] == [10, 10]
-    assert "Rent by the hour 20 node-hours of" in told(plan)
+    assert "Rent by the hour 20 node-hours of" in words_of(plan)
 
 
 def test_the_plan_says_at_which_price_it_turns():
@@ -75,10 +75,10 @@ def test_the_plan_says_at_which_price_it_turns():
     (use,) = plan.hourly
     assert (use.jobs, use.gpu_hours, use.without) == (("one",), 876 * 8, "proved")
     assert use.turns_at == pytest.approx(2.0)
-    assert "from $10.00 per GPU-hour on, a plan without it is cheaper, as proved" in told(plan)
+    assert "from $10.00 per GPU-hour on, a plan without it is cheaper, as proved" in words_of(plan)
     alone = planned({"cloud": HOURLY}, {"one": run(876)})
     assert alone.hourly[0].without == "no other plan"
-    assert "there is no plan without it" in told(alone)
+    assert "there is no plan without it" in words_of(alone)
 
 
 def test_weeks_are_paid_whole_and_told_as_such():
@@ -87,7 +87,7 @@ def test_weeks_are_paid_whole_and_told_as_such():
     assert taken(plan) == [("weekly", "rent", 1)]
     assert usd(plan) == 4 * 8 * 336
     assert "Rent 1 × 2 weeks of PowerEdge XE9680" in ask_sentence(plan)
-    assert "rent for 2 weeks" in told(plan)
+    assert "rent for 2 weeks" in words_of(plan)
 
 
 def test_page_one_asks_for_node_hours_and_counts_no_such_node_as_in_service(tmp_path):
@@ -115,10 +115,10 @@ def test_a_warning_that_all_runs_on_one_node_type_knows_of_runs_by_the_hour():
     fleet = {"rack": {"node_type": "xe9680-h100", "count": 1}}
     jobs = {"endpoint": {"fixed": {"gpus": 2}, "gpu_types": ["h100-80gb-sxm"]}}
     alone = planned({"cloud": HOURLY}, jobs, fleet=fleet)
-    assert "everything runs on one node type, xe9680-h100, and no spare" in told(alone)
+    assert "everything runs on one node type, xe9680-h100, and no spare" in words_of(alone)
     jobs["tune"] = run(10) | {"gpu_types": ["h200-141gb-sxm"]}
     beside = planned({"cloud": {**HOURLY, "node_type": "xe9680-h200"}}, jobs, fleet=fleet)
-    assert "everything but runs by the hour runs on one node type, xe9680-h100" in told(beside)
+    assert "everything but runs by the hour runs on one node type, xe9680-h100" in words_of(beside)
 
 
 def test_a_minimum_and_a_most_of_gpus_hold():
@@ -172,13 +172,21 @@ def test_a_run_takes_several_nodes_by_the_hour_together():
     assert [node.hours for node in plan.nodes] == [(0, 10), (0, 10)]
     assert [len(use.occupants[0].gpus) for use in plan.placements[0]] == [8, 8]
     assert plan.proof.status == "proved"
-    assert "cloud: 160 GPU-hours for 1 job, wide, at $5.00; from" in told(plan)
+    assert "cloud: 160 GPU-hours for 1 job, wide, at $5.00; from" in words_of(plan)
+
+
+def test_each_of_several_nodes_is_paid_for_the_minimum_and_counts_in_the_most():
+    offer = {**HOURLY, "minimum_hours": 24, "maximum_gpus": 16}
+    jobs = {name: {**WIDE, "run": {"hours": 10}} for name in ("one", "two")}
+    assert taken(planned({"cloud": offer}, jobs)) == [("cloud", "hourly", 48)]
+    with pytest.raises(InfeasibleError):
+        planned({"cloud": {**offer, "maximum_gpus": 8}}, jobs)
 
 
 def test_the_check_notices_a_run_whose_nodes_are_not_there_together():
     inputs = read({"cloud": HOURLY}, {"wide": {**WIDE, "run": {"hours": 10}}})
-    later = entry("nodes", 1, hours=(5, 15))
-    assert "in hours in which that is not there" in refused(inputs, later(make_plan(inputs)))
+    later = put(make_plan(inputs), "nodes > 1 > hours", (5, 15))
+    assert "in hours in which that is not there" in refused(inputs, later)
 
 
 SEVERAL = {**HOURLY, "site": ["cloud", "home"]}
@@ -194,7 +202,7 @@ def test_an_offer_by_the_hour_may_stand_at_several_sites():
         ("cloud", 10),
         ("home", 10),
     ]
-    assert "at home, at $5.00" in told(beside)
+    assert "at home, at $5.00" in words_of(beside)
 
 
 def test_teams_pay_for_their_hours():
@@ -212,19 +220,10 @@ def test_a_quota_counts_what_is_had_by_the_hour():
     assert taken(plan) == [("cloud", "hourly", 20)]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"hours": (0, 9)}, "there"),
-        ({"hours": (0, 11)}, "h are paid"),
-        ({"hours": None}, "not as offered"),
-        ({"steps": 9}, "h are paid"),
-        ({"origin": "rent"}, "kind"),
-    ],
-)
-def test_the_check_notices_hours_that_are_not_paid(changes, message):
+@noticed("one run by the hour")
+def test_the_check_notices_hours_that_are_not_paid(told, edit):
     inputs = read({"cloud": HOURLY}, {"one": run(10)})
-    assert message in refused(inputs, entry("nodes", 0, **changes)(make_plan(inputs)))
+    assert told in refused(inputs, edit(make_plan(inputs)))
 
 
 def test_the_check_counts_nodes_at_once():
@@ -258,9 +257,9 @@ def test_the_plan_says_what_the_utilization_of_runs_costs():
     nine_tenths = {"run_utilization": "90%"}
     plan = planned({"cloud": HOURLY}, {"one": run(90)}, policies=nine_tenths)
     assert plan.utilization_cents == 10 * HOUR_USD * 100
-    assert "90.0 % of the hours" in told(plan)
-    assert "would cost $400.00 less, as proved" in told(plan)
+    assert "90.0 % of the hours" in words_of(plan)
+    assert "would cost $400.00 less, as proved" in words_of(plan)
     bought = planned({"buy": BUY}, {"one": run(90)}, policies=nine_tenths)
     assert bought.utilization_cents == 0
-    assert "would cost as much, as proved" in told(bought)
+    assert "would cost as much, as proved" in words_of(bought)
     assert planned({"cloud": HOURLY}, {"one": run(90)}).utilization_cents is None

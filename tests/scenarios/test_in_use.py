@@ -1,7 +1,7 @@
 """A cluster in use that no longer fits: who gives way stops, the others stay or move."""
 
 from planner.planning.make import make_plan
-from tests.plan.edits import refused, within
+from tests.plan.edits import put, refused
 from tests.report.pages import told
 from tests.stated import asked, edited
 
@@ -47,4 +47,4 @@ def test_a_job_that_is_delayed_stops_first_and_pays_no_move():
 
 def test_the_check_counts_what_stops():
     inputs = asked(SCENARIO)
-    assert "stopped" in refused(inputs, within("current", stopped=0)(make_plan(inputs)))
+    assert "stopped" in refused(inputs, put(make_plan(inputs), "current > stopped", 0))
