@@ -8,8 +8,9 @@ import pytest
 from planner.packing.build import build_master
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import RackSpace, Reserve, Supply
+from planner.packing.search import bound_cents
 from planner.packing.solver import solve_linear
-from tests.packing.draws import quota, running, stages
+from tests.packing.draws import running, sharing, stages
 
 BUY = 10_000_000
 
@@ -159,13 +160,11 @@ def test_of_plans_that_cost_the_same_units_go_on_where_they_are(build, solve):
     assert solve(build.problem(pools, supplies, demands, 2)).assigned[1:] == ((0, 1), (0, 1))
 
 
-def test_the_bound_is_what_the_terms_say_where_a_quota_costs_money(build, plan):
-    """Six units on 4 GPUs of cheap type a, or on 2 of dear type b: 20 GPUs are too few for a."""
-    pools = [build.pool("a"), build.pool("b")]
-    units = replace(build.units(6, ("a", 4, 0, 0), ("b", 2, 0, 0)), owner="red")
-    stated = build.problem(pools, [build.buy(BUY), build.buy(5 * BUY, pool=1)], [units])
-    solution = plan(replace(stated, quotas=(quota(20),)))
-    terms = dict(solution.bound_terms)
-    tags = 6 * solution.tags[0].cents
-    assert terms["quotas of the teams"] < -1
-    assert tags + sum(terms.values()) == pytest.approx(solution.bound_cents, abs=1)
+def test_the_bound_counts_whole_replicas_of_each_endpoint(build):
+    """Seven endpoints need two replicas each, fourteen in all: parts of them would fit one node."""
+    pools = [build.pool("h100"), build.pool("l40s")]
+    supplies = [build.buy(BUY), build.buy(3 * BUY, pool=1)]
+    unit = build.units(1, ("h100", 1, 0, 0), ("l40s", 1, 0, 0))
+    chats = [sharing(unit, 900_000, 950_000, count=2, name=f"chat {n}") for n in range(7)]
+    problem = build.problem(pools, supplies, chats)
+    assert bound_cents(problem, asked_gap=0.0, time_limit_s=10.0) == 2 * BUY

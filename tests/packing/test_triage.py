@@ -4,13 +4,11 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import chain, combinations, combinations_with_replacement, permutations, product
 
 import pytest
 
 from planner.errors import DisagreementError, LimitError
-from planner.packing.crosscheck import second_opinions
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.nowhere import Claim
@@ -315,29 +313,6 @@ def test_triage_agrees_with_trying_every_way(features, agree):
     assert seen["dropped"], f"too little is dropped to mean anything: {seen}"
     assert seen["short"], f"too little is short to mean anything: {seen}"
     assert seen["delayed"] or features != "window", f"nobody starts later: {seen}"
-
-
-def test_other_solvers_confirm_each_step_that_has_somebody_give_way():
-    """Claims are in jobs or units while these are counted, then in cents."""
-    ask = partial(second_opinions, time_limit_s=600.0)
-    for seed in range(6):
-        problem, claims = claimed("window", seed)
-        try:
-            found = triage(problem, claims, asked_gap=0.0, time_limit_s=20.0, ask=ask)
-        except Infeasible:
-            continue
-        said = {step.counted: step.least for step in found.confirmed}
-        expected = {"": found.bound_cents}
-        for level in found.levels:
-            counts = {
-                f"jobs of priority {level.priority} that are dropped": level.dropped,
-                f"units, by quarter, of priority {level.priority} that are short": level.short,
-                f"jobs of priority {level.priority} that are delayed": level.delayed,
-            }
-            expected |= {counted: number for counted, number in counts.items() if number}
-        assert said == expected, f"problem {seed}"
-        for step in found.confirmed:
-            assert [one.verdict for one in step.opinions] == [Verdict.CONFIRMED] * 2
 
 
 def test_a_step_that_another_solver_refutes_leaves_no_answer(one_server):

@@ -103,16 +103,6 @@ def test_units_keep_their_nodes_and_change_them_for_nothing_where_they_must():
     ]
 
 
-def test_pinned_units_stay_apart_on_their_nodes_in_every_quarter():
-    plan = make_plan(load(TOGETHER, PINNED))
-
-    assert current(plan).pinned == 2
-    for quarter in range(2):
-        assert nodes_of(plan, "small", 1, quarter) == ["xe9680-h100/here/01"]
-        assert nodes_of(plan, "small", 2, quarter) == ["xe9680-h100/here/02"]
-        assert nodes_of(plan, "whole", 1, quarter) == ["xe9680-h100/there/01"]
-
-
 PINNED = ("team: red", "team: red, pinned: true")
 FIRST = "the pin of unit 1 of small to xe9680-h100/here/01"
 

@@ -160,11 +160,6 @@ def test_a_residual_value_is_what_the_useful_life_leaves(plan_of):
     assert plan.releases[0].price_text == "what 5 years leave of $100,000 paid in 2024Q1"
 
 
-def test_nodes_leave_in_the_quarters_of_the_sale_alone(plan_of):
-    plan = plan_of({"fleet.old.sale.quarters": "2027Q3"})
-    assert [line.quarter for line in plan.releases if line.action == "sell"] == ["2027Q3"]
-
-
 def test_a_node_that_retires_may_be_sold_then(plan_of):
     changes = {
         "fleet.old.retires": "2027Q4",

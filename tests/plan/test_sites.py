@@ -298,16 +298,6 @@ def test_a_site_that_is_too_small_says_of_what_and_by_how_much(read, key, told, 
     assert site_of(make_plan(asked(raised)), "away", 1) == ["west"] * 2
 
 
-def test_ports_that_come_later_are_used_when_they_are_there(read):
-    """Two nodes of 9 ports are owned; the third and the fourth wait for theirs, and so the job."""
-    labels = "    labels: [eu]\n"
-    later = (labels, f"{labels}    network_ports: {{2027Q1: 18, 2027Q2: 36}}\n")
-    with pytest.raises(InfeasibleError, match="network ports at east"):
-        make_plan(read(later))
-    use = make_plan(read(later, ("2027Q1: 3, 2027Q2: 4", "2027Q1: 2, 2027Q2: 4"))).sites[0]
-    assert use.taken["network_ports"] == use.allowed["network_ports"] == (18, 36)
-
-
 def test_documents_tell_of_ports_where_a_site_limits_them_alone(plan, read):
     limited = make_plan(read(("rack_units: 20", "rack_units: 20, network_ports: 24")))
     for one, told in ((plan, False), (limited, True)):
@@ -338,35 +328,6 @@ def test_what_an_offer_states_of_its_nodes_holds_and_others_of_the_type_take_it_
     } <= {*facts.sources}
     told = "fleet.first, offers.far: max_power_kw = 9.5 as offers.near states it, since all cool"
     assert f"{told} are alike" in {note.text for note in plan.assumptions}
-
-
-@pytest.mark.parametrize(
-    ("stated", "racks", "told"),
-    [
-        ("max_power_kw: 10.1", "21", "raise power at east from 2027Q2 on by 0.4 kW, to 40.4 kW"),
-        ("max_power_kw: 10.1", "20", "the number of racks at east is 2"),
-        ("rack_units: 8", "20", "the number of racks at east is 2"),
-    ],
-)
-def test_a_site_too_small_for_what_an_offer_states_has_no_plan(read, stated, racks, told):
-    fed = ("units: 14, power_kw: 20}", f"units: 14, power_kw: {racks}}}")
-    with pytest.raises(InfeasibleError) as caught:
-        make_plan(read(fed, of_own(stated)))
-    assert told in str(caught.value)
-
-
-def test_energy_and_colocation_are_paid_by_what_the_fleet_entry_states(read):
-    billed = ("jobs:\n", "finance: {colocation_usd_per_kw_month: 100}\njobs:\n")
-    owned = ("count: 2, site: east}", "count: 2, site: east, mean_power_kw: 8, max_power_kw: 9}")
-    before, after = (make_plan(read(*changes)) for changes in ((billed,), (billed, owned)))
-    nodes = sum(node.node_type == "cool" and "2027Q1" in node.in_service for node in before.nodes)
-
-    def paid(plan, name):
-        return next(line.cents[0] for line in plan.costs if line.name == name)
-
-    assert nodes == 5
-    assert paid(after, "energy") * 7 == paid(before, "energy") * 8
-    assert paid(before, "colocation") - paid(after, "colocation") == nodes * 1 * 100 * 3 * 100
 
 
 def test_the_check_holds_a_plan_to_what_the_scenario_states_of_its_nodes(read):

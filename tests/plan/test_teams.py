@@ -229,15 +229,6 @@ def test_energy_of_owned_nodes_is_shared_by_the_gpus_held(inputs):
     assert [use.gpu_hours for use in charged.teams] == [6 * 2190, 16 * 2190]
 
 
-def test_idle_gpus_are_spread_over_those_who_use_the_pool(inputs):
-    """Red is alone in the first quarter and holds 8 of 14 in the second."""
-    charged = charged_by(make_plan(inputs("policies: {charge_idle: spread}\n")))
-    cents = {use.team: use.charged_cents for use in charged.teams}
-    assert cents["red"] == (438_000, 250_286)
-    assert cents["blue"] == (0, 187_714)
-    assert charged.idle_cents == (0, 0)
-
-
 def test_a_pool_that_nobody_uses_is_spread_over_all_by_what_they_hold(inputs):
     """In the first quarter nobody runs on what is owned; over both red holds 16 GPUs, blue 6."""
     chat = "  chat: {fixed: {gpus: 4}, count: 2, team: red, gpu_types: [l40s-48gb]}"
