@@ -57,6 +57,12 @@ def asked(scenario: str | dict[str, Any]) -> Inputs:
     return planner.load(scenario)._inputs
 
 
+def question(quarters: int = 1, as_of: str = "") -> dict[str, Any]:
+    """What every scenario begins with, as data: so many quarters, from 2027Q1 on."""
+    horizon = {"first_quarter": "2027Q1", "quarters": quarters}
+    return {"format": 1, "name": "Asked", "horizon": horizon | ({"as_of": as_of} if as_of else {})}
+
+
 def own_nodes(**types: dict[str, Any]) -> str:
     """A catalog of node types: of 8 GPUs, 64 cores and 1,024 GB, unless they say otherwise."""
     usual = {"gpus": 8, "cpu_cores": 64, "host_memory_gb": 1024}

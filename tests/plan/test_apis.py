@@ -12,7 +12,7 @@ from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.planning.store import loads
 from tests.plan.edits import noticed, refused
-from tests.stated import asked
+from tests.stated import asked, question
 
 MODEL = "llama-3.1-8b"
 
@@ -29,10 +29,7 @@ def hosted(**more: object) -> dict[str, Any]:
 
 
 def scenario(jobs: dict[str, Any], apis: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {
-        "format": 1,
-        "name": "GPUs or tokens",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-23"},
+    return question(2, as_of="2026-11-23") | {
         "offers": {"rent": {"node_type": "xe7740-l40s", "kind": "rent", "lead_time_weeks": 1}},
         "apis": apis,
         "jobs": jobs,

@@ -17,7 +17,7 @@ from planner.whatif.compare import compare_plans
 from planner.whatif.results import JobShort, summary_of
 from tests.plan.edits import noticed, pieces, refused
 from tests.report.pages import plan_page
-from tests.stated import asked
+from tests.stated import asked, question
 
 CHAT = {"model": "llama-3.1-8b", "context": 8192, "concurrency": 16}
 
@@ -29,10 +29,7 @@ def chat(replicas: int, **changes: Any) -> dict[str, Any]:
 def scenario(jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """Three quarters with five servers of 8 GPUs, of which one retires before the last."""
     server = {"node_type": "xe9680-h100"}
-    return {
-        "format": 1,
-        "name": "short",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-21"},
+    return question(3, as_of="2026-11-21") | {
         "fleet": {
             "old": {**server, "count": 1, "retires": "2027Q3"},
             "own": {**server, "count": 4},

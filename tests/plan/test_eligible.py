@@ -6,6 +6,7 @@ import pytest
 
 import planner
 from planner.errors import InfeasibleError
+from tests.stated import question
 
 L40S, H100, GAUDI = "r760xa-l40s", "xe9680-h100", "xe9680-gaudi3"
 LARGER = "offer a node type with more GPUs, cores or host memory"
@@ -13,10 +14,7 @@ LARGER = "offer a node type with more GPUs, cores or host memory"
 
 def refusal(node_type: str, jobs: dict[str, Any]) -> InfeasibleError:
     offer = {"node_type": node_type, "kind": "rent", "price_usd_per_gpu_hour": 3, "quote": "q"}
-    asked = {
-        "format": 1,
-        "name": "stuck",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+    asked = question() | {
         "offers": {"only": offer},
         "jobs": jobs,
     }

@@ -10,7 +10,7 @@ from planner.packing.constraints import traffic
 from planner.planning.assemble import Request
 from planner.sizing.sizers import Sizers
 from planner.whatif.shortfall import units_short
-from tests.stated import asked, changed
+from tests.stated import asked, changed, question
 
 SCENARIO = """
 format: 1
@@ -114,10 +114,7 @@ def test_what_is_missing_is_told_in_replicas():
 
 def test_on_gpus_that_cost_nothing_more_no_replica_runs_that_is_not_needed():
     """Two servers stand there anyway: each quarter has what its traffic takes, and keeps it."""
-    scenario = {
-        "format": 1,
-        "name": "Owned",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 3},
+    scenario = question(3) | {
         "fleet": {"here": {"node_type": "xe9680-h100", "count": 2}},
         "jobs": {
             "chat": {

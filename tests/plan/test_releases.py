@@ -16,7 +16,7 @@ from planner.planning.store import dumps
 from planner.whatif.alternatives import keeping_owned_nodes
 from tests.plan.edits import noticed, refused
 from tests.report.pages import justification, plan_page, quarterly
-from tests.stated import load_inputs, own_nodes
+from tests.stated import load_inputs, own_nodes, question
 
 CATALOG = own_nodes(
     old={
@@ -274,10 +274,8 @@ def test_the_check_lets_nothing_go_that_must_stay(asked, plan, changes, expected
 
 def test_where_every_owned_node_is_sold_the_documents_have_no_empty_table(tmp_path):
     made = planner.plan(
-        {
-            "format": 1,
-            "name": "all sold",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 2},
+        question(2)
+        | {
             "fleet": {
                 "old": {"node_type": "xe9680-a100", "count": 1, "sale": {"price_usd": 200_000}}
             },

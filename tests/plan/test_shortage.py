@@ -16,7 +16,7 @@ from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sizing import explanation_document
 from tests.plan.edits import noticed, put, refused
 from tests.report.pages import plan_page
-from tests.stated import asked, changed
+from tests.stated import asked, changed, question
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}
 BUY = {
@@ -34,10 +34,7 @@ def job(gpus: int, **changes: Any) -> dict[str, Any]:
 
 def scenario(jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """Three quarters with one owned server of 8 GPUs, in which jobs may give way."""
-    return {
-        "format": 1,
-        "name": "shortage",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-21"},
+    return question(3, as_of="2026-11-21") | {
         "fleet": {"own": SERVER},
         "finance": {"support_share_per_year": 0, "energy_usd_per_kwh": 0},
         "policies": {"shortage": "drop"},

@@ -12,7 +12,7 @@ from planner.planning.plan import Plan
 from planner.reporting.sections.purchases import ask_sentence
 from tests.plan.edits import noticed, put, refused
 from tests.report.pages import told as words_of
-from tests.stated import asked
+from tests.stated import asked, question
 
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
 RENT = {"node_type": "xe9680-h100", "kind": "rent", "price_usd_per_gpu_hour": 4, "quote": "b"}
@@ -22,10 +22,7 @@ RUN = {"tune": {"model": "llama-3.1-8b", "method": "lora"}, "gpu_types": ["h100-
 
 
 def read(offers: dict[str, Any], jobs: dict[str, Any], **changes: Any) -> Inputs:
-    scenario = {
-        "format": 1,
-        "name": "hours",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 1, "as_of": "2026-10-01"},
+    scenario = question(1, as_of="2026-10-01") | {
         "finance": {"discount_rate_per_year": 0},
         "policies": {"run_utilization": "100%"},
         "offers": offers,
@@ -93,10 +90,8 @@ def test_weeks_are_paid_whole_and_told_as_such():
 def test_page_one_asks_for_node_hours_and_counts_no_such_node_as_in_service(tmp_path):
     wide = {"tune": {"model": "llama-3.1-70b", "method": "full", "sequence": 4096, "batch": 64}}
     plan = planner.plan(
-        {
-            "format": 1,
-            "name": "Two instances at once",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+        question()
+        | {
             "fleet": {"own": {"node_type": "xe9680-h100", "count": 1}},
             "offers": {
                 "cloud": {"node_type": "xe9680-h200", "kind": "hourly", "minimum_hours": 12}

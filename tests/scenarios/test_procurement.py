@@ -12,7 +12,7 @@ from planner.planning.plan import Plan
 from planner.reporting.sections.purchases import ask_sentence
 from tests.plan.edits import noticed, refused
 from tests.report.pages import told
-from tests.stated import asked, changed
+from tests.stated import asked, changed, question
 
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
@@ -26,10 +26,7 @@ RESERVE = {**RENT, "kind": "reserve", "term_years": 1, "price_usd_per_gpu_hour":
 
 
 def read(offers: dict[str, Any], count: Any = 1, **changes: Any) -> Inputs:
-    scenario = {
-        "format": 1,
-        "name": "procurement",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 4, "as_of": "2026-10-01"},
+    scenario = question(4, as_of="2026-10-01") | {
         "offers": offers,
         "finance": {"support_share_per_year": 0, "energy_usd_per_kwh": 0},
         "jobs": {"work": {"fixed": {"gpus": 8}, "count": count}},

@@ -9,7 +9,7 @@ from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
 from planner.planning.plan import QuotaUse
 from tests.plan.edits import refused
-from tests.stated import asked, changed
+from tests.stated import asked, changed, question
 
 CHAT = {"team": "care", "serve": {"model": "qwen3-0.6b", "context": 2048, "concurrency": 1}}
 
@@ -17,10 +17,7 @@ CHAT = {"team": "care", "serve": {"model": "qwen3-0.6b", "context": 2048, "concu
 def read(units: int, **policies: Any) -> Inputs:
     """Small endpoints of a team with a quota of one GPU."""
     offer = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
-    scenario = {
-        "format": 1,
-        "name": "parts",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-01"},
+    scenario = question(2, as_of="2026-11-01") | {
         "teams": {"care": {"quota_gpus": 1}},
         "policies": policies,
         "offers": {"buy": offer},

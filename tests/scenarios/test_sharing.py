@@ -7,7 +7,7 @@ import pytest
 
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
-from tests.stated import asked
+from tests.stated import asked, question
 
 LONG = {
     "model": "llama-3.1-8b",
@@ -21,10 +21,7 @@ LONG = {
 
 def planned(jobs: dict[str, Any], **policies: Any) -> Plan:
     """Jobs of a quarter on H100 to buy, with policies such as `mig="same-node"`."""
-    scenario = {
-        "format": 1,
-        "name": "sharing",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+    scenario = question() | {
         "offers": {"more": {"node_type": "xe9680-h100", "kind": "buy"}},
         "policies": policies,
         "jobs": jobs,

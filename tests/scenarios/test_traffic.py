@@ -7,7 +7,7 @@ from planner import InfeasibleError
 from planner.planning.store import loads
 from tests.plan.edits import noticed, refused
 from tests.report.pages import plan_page
-from tests.stated import asked
+from tests.stated import asked, question
 
 LOAD = {
     "requests_per_second": {"2027Q1": 4, "2027Q3": 12},
@@ -20,10 +20,7 @@ LATENCY = {"ttft_ms": 800, "tpot_ms": 40}
 
 def scenario(load=LOAD, latency=LATENCY, **serve):
     chat = {"model": "llama-3.1-70b", "load": load, **serve}
-    return {
-        "format": 1,
-        "name": "One endpoint",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 4},
+    return question(4) | {
         "offers": {
             "h100": {"node_type": "xe9680-h100", "kind": "buy"},
             "l40s": {"node_type": "xe7740-l40s", "kind": "buy"},
