@@ -12,7 +12,7 @@ from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.planning.store import loads
 from tests.plan.edits import noticed, refused
-from tests.stated import asked, question
+from tests.stated import asked, question, table
 
 MODEL = "llama-3.1-8b"
 
@@ -207,18 +207,7 @@ def test_the_check_finds_a_unit_that_may_not_be_there_and_another_price(told, ed
     assert told in refused(inputs, edit(make_plan(inputs)))
 
 
-@pytest.mark.parametrize(
-    ("told", "api", "limits"),
-    [
-        ("job rare is on an API, but may not be", False, {}),
-        ("2027Q1: rare is on hosted, which is not to be had then", True, {"available": "2027Q2"}),
-        (
-            "2027Q2: hosted is asked 0.01 times a second, its limit is 0.001",
-            True,
-            {"requests_per_second": 0.001},
-        ),
-    ],
-)
+@table(__file__)
 def test_the_check_holds_a_plan_to_what_the_scenario_says_of_jobs_and_apis(told, api, limits):
     plan = plan_of(scenario(RARE, {"hosted": hosted()}))
     inputs = asked(scenario({"rare": endpoint(0.01, api=api)}, {"hosted": hosted(**limits)}))

@@ -16,7 +16,7 @@ from planner.planning.store import dumps
 from planner.whatif.alternatives import keeping_owned_nodes
 from tests.plan.edits import noticed, refused
 from tests.report.pages import justification, plan_page, quarterly
-from tests.stated import load_inputs, own_nodes, question
+from tests.stated import load_inputs, own_nodes, question, table
 
 CATALOG = own_nodes(
     old={
@@ -254,20 +254,7 @@ def test_the_check_notices_when(inputs, plan, told, edit):
     assert told in refused(inputs, edit(plan))
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {"fleet.old.may_switch_off": False, "fleet.old.support_while_off": "charged"},
-            "is switched off, fleet entry old does not allow it",
-        ),
-        ({"fleet.old.sale": None}, "is sold in 2027Q1, in which nobody buys it"),
-        (
-            {"running": [{"job": "always", "node": "old/main/04", "pinned": True}]},
-            "node old/main/04 is let go, and a unit is pinned to it",
-        ),
-    ],
-)
+@table(__file__)
 def test_the_check_lets_nothing_go_that_must_stay(asked, plan, changes, expected):
     assert expected in refused(asked(changes), plan)
 

@@ -16,7 +16,7 @@ from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sizing import explanation_document
 from tests.plan.edits import noticed, put, refused
 from tests.report.pages import plan_page
-from tests.stated import asked, changed, question
+from tests.stated import asked, changed, question, table
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}
 BUY = {
@@ -98,21 +98,7 @@ def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so():
     assert make_plan(read(jobs)).shortage == changed(plan.shortage, steps=())
 
 
-@pytest.mark.parametrize(
-    ("limit", "cause", "remedy"),
-    [
-        (
-            {"budget": {"capex_usd": 250_000}},
-            "capex in total is $250,000, at least $300,000 are needed",
-            "raise capex in total by $50,000, to $300,000",
-        ),
-        (
-            {"sites": {"main": {"power_kw": 15}}},
-            "power at main is 15 kW, at least 20.4 kW are needed",
-            "raise power at main by 5.4 kW, to 20.4 kW",
-        ),
-    ],
-)
+@table(__file__)
 def test_a_limit_drops_what_it_has_no_room_for_and_names_the_raise(limit, cause, remedy):
     jobs = {"a": job(8, priority=90), "b": job(8, priority=10, quarters="2027Q2..2027Q3")}
     told = short(make_plan(read(jobs, offers={"buy": BUY}, **limit)), "b")

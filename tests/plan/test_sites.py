@@ -22,7 +22,7 @@ from planner.reporting.sections.capacity import sites_section
 from planner.reporting.traced import TracedPlan
 from tests.plan.edits import noticed, refused
 from tests.report.pages import justification
-from tests.stated import changed, edited, own_nodes, stated
+from tests.stated import changed, edited, own_nodes, stated, table
 
 CATALOG: dict[str, dict[str, Any]] = {
     "cool": {
@@ -128,27 +128,7 @@ def test_the_check_notices_when(inputs, plan, told, edit):
     assert told in refused(inputs, edit(plan))
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (("2027Q1: 30", "2027Q1: 29.999"), "2027Q1: east: the nodes take 30 of 29.999 kW"),
-        (("power_kw: 100", "power_kw: 19"), "2027Q2: west: the nodes take 20 of 19 kW of power"),
-        (("rack_units: 20", "rack_units: 11"), "west: the nodes take 12 of 11 U of rack units"),
-        (
-            ("rack_units: 20", "rack_units: 20, network_ports: {2027Q1: 20, 2027Q2: 17}"),
-            "2027Q2: west: the nodes take 18 of 17 ports of network ports",
-        ),
-        (("units: 14", "units: 11"), "rack 1 of east: the nodes take 12 of 11 U"),
-        (("count: 2, units", "count: 1, units"), "stands in rack 2, east has 1"),
-        (("count: 2}", "count: 2, sites: [east]}"), "is at west, it may run at east alone"),
-        (("labels: [eu]}", "labels: [us]}"), "is at east, it may run at west alone"),
-        (
-            ("jobs:", "policies: {growth_reserve: {h100-80gb-sxm: 1%}}\njobs:"),
-            "0 of 40 GPUs of h100-80gb-sxm are free",
-        ),
-        (("[eu]\n", "[eu]\n    spare_nodes: 1\n"), "cool at east must keep 1 spare, 0 of 3"),
-    ],
-)
+@table(__file__)
 def test_a_plan_for_other_sites_does_not_pass(read, plan, change, expected):
     """Each limit of a site, made stricter by a little than what the plan takes of it."""
     assert expected in refused(read(change), plan)
@@ -209,61 +189,7 @@ def test_a_deployment_stays_where_its_tuning_job_may_run(read):
 DEAR = "dear: {node_type: wet, kind: buy, site: west, price_usd: 400000, quote: q"
 
 
-@pytest.mark.parametrize(
-    ("change", "place", "message", "hint"),
-    [
-        (
-            ("labels: [eu]}", "labels: [eu, us]}"),
-            "jobs.home.labels",
-            "no site carries all of its labels",
-            "",
-        ),
-        (
-            ("cooling: [air, liquid]", "cooling: [air]"),
-            "offers.dear.node_type",
-            "'wet' needs liquid cooling, site 'west' has air alone",
-            "add 'liquid'",
-        ),
-        (
-            ("2027Q1: 30", "2027Q1: 19"),
-            "sites.east.power_kw",
-            "19 kW in 2027Q1 are less than the 20 kW",
-            "",
-        ),
-        (("2027Q2: 40", "2027Q3: 40"), "sites.east.power_kw.2027Q3", "lies after the horizon", ""),
-        (
-            ("units: 14", "units: 5"),
-            "fleet.first.node_type",
-            "no rack of site 'east' holds a 'cool', it takes 6 U of 5",
-            "",
-        ),
-        (("power_kw: 20", "power_kw: 9"), "offers.near.node_type", "it takes 10 kW of 9", ""),
-        (
-            ("cooling: [air]", "rack_units: 11"),
-            "sites.east.rack_units",
-            "11 U in 2027Q1 are less than the 12 U that the nodes owned there take",
-            "",
-        ),
-        (
-            ("rack_units: 20", "network_ports: {2027Q2: 20}"),
-            "sites.west.network_ports",
-            "says nothing of 2027Q1",
-            "state one for 2027Q1",
-        ),
-        (
-            ("cooling: [air]", "network_ports: 17"),
-            "sites.east.network_ports",
-            "17 ports in 2027Q1 are less than the 18 ports that the nodes owned there take by",
-            "",
-        ),
-        (
-            of_own("max_power_kw: 5.5"),
-            "offers.near.max_power_kw",
-            "5.5 kW are less than its 8 GPUs draw at their limit, 5.6 kW",
-            "",
-        ),
-    ],
-)
+@table(__file__)
 def test_what_cannot_stand_there_is_refused_with_its_place(read, change, place, message, hint):
     with pytest.raises(InputError) as caught:
         read(change)
@@ -272,14 +198,7 @@ def test_what_cannot_stand_there_is_refused_with_its_place(read, change, place, 
     assert hint in (found[place].hint or "")
 
 
-@pytest.mark.parametrize(
-    ("key", "told", "short", "raised"),
-    [
-        ("power_kw", "power at west is 15 kW, at least 20 kW are needed", 15, 20),
-        ("rack_units", "rack units at west is 8 U, at least 12 U are needed", 8, 12),
-        ("network_ports", "network ports at west is 17 ports, at least 18 ports are", 17, 18),
-    ],
-)
+@table(__file__)
 def test_a_site_that_is_too_small_says_of_what_and_by_how_much(read, key, told, short, raised):
     """What the remedy says, done to the letter, gives a plan."""
 

@@ -14,7 +14,7 @@ from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from tests.plan.edits import noticed, pieces, refused
-from tests.stated import changed, load_inputs, own_nodes
+from tests.stated import changed, load_inputs, own_nodes, table
 
 CATALOG = own_nodes(
     eight={"gpu_type": "h100-80gb-sxm", "mean_power_kw": 10, "scale_out_fabric": "400 GbE"},
@@ -75,21 +75,12 @@ def held(plan, team):
     )
 
 
-@pytest.mark.parametrize(
-    ("quota", "on_h100"),
-    [
-        ("8", (8, 8)),
-        ("{h100-80gb-sxm: 4}", (4, 4)),
-        ("{h100-80gb-sxm: {2027Q1: 8, 2027Q2: 4}}", (4, 4)),
-        ("{total: 8, h100-80gb-sxm: 7}", (4, 4)),
-        ("{h100-80gb-sxm: 0}", (0, 0)),
-    ],
-)
+@table(__file__)
 def test_a_quota_alone_decides_where_a_team_runs(inputs, quota, on_h100):
     plan = make_plan(inputs(f"teams: {{red: {{quota_gpus: {quota}}}, blue: {{}}}}\n"))
     gpus = held(plan, "red")
-    assert tuple(gpus["h100-80gb-sxm", label] for label in plan.quarters) == on_h100
-    assert bool(plan.acquisitions) is (on_h100 != (8, 8))
+    assert tuple(gpus["h100-80gb-sxm", label] for label in plan.quarters) == tuple(on_h100)
+    assert bool(plan.acquisitions) is (on_h100 != [8, 8])
     assert "no team holds more GPUs than its quota (1 team with one)" in plan.proof.checks
     assert used(plan, "red").quotas
     assert not used(plan, "blue").quotas
@@ -118,14 +109,7 @@ def test_a_quota_by_quarter_holds_until_the_next(inputs):
     assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6 GPUs",)
 
 
-@pytest.mark.parametrize(
-    ("stated", "when"),
-    [
-        ("{2027Q1: 8, 2027Q2: 5}", "from 2027Q2 on"),
-        ("{2027Q1: 8, 2027Q2: 5, 2027Q3: 8}", "in 2027Q2"),
-        ("{2027Q1: 8, 2027Q2: 5, 2027Q4: 8}", "in 2027Q2 to 2027Q3"),
-    ],
-)
+@table(__file__)
 def test_the_remedy_of_a_quota_by_quarter_names_the_quarters_that_are_short(inputs, stated, when):
     horizon = "horizon: {first_quarter: 2027Q1, quarters: 4, as_of: 2026-11-01}"
     with pytest.raises(InfeasibleError) as caught:
@@ -286,17 +270,7 @@ def test_the_check_notices_a_wrong_figure_of_a_team(planned, told, edit):
     assert told in refused(given, edit(plan))
 
 
-@pytest.mark.parametrize(
-    ("quota", "told"),
-    [
-        ("{2027Q1: 8, 2027Q2: 7}", "2027Q2: red holds 8 GPUs, its quota is 7"),
-        ("7", "2027Q1: red holds 8 GPUs, its quota is 7"),
-        (
-            "{total: 8, h100-80gb-sxm: {2027Q1: 7, 2027Q2: 8}}",
-            "2027Q1: red holds 8 GPUs on h100-80gb-sxm, its quota is 7",
-        ),
-    ],
-)
+@table(__file__)
 def test_the_check_notices_a_quota_that_is_exceeded(inputs, planned, quota, told):
     """The plan was made for other quotas than those it is checked against."""
     _, plan = planned

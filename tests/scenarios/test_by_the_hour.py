@@ -12,7 +12,7 @@ from planner.planning.plan import Plan
 from planner.reporting.sections.purchases import ask_sentence
 from tests.plan.edits import noticed, put, refused
 from tests.report.pages import told as words_of
-from tests.stated import asked, question
+from tests.stated import asked, question, table
 
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
 RENT = {"node_type": "xe9680-h100", "kind": "rent", "price_usd_per_gpu_hour": 4, "quote": "b"}
@@ -229,18 +229,7 @@ def test_the_check_counts_nodes_at_once():
     assert "at most 1 nodes, the plan takes 2" in refused(fewer, plan)
 
 
-@pytest.mark.parametrize(
-    ("offer", "message"),
-    [
-        ({**RENT, "minimum_hours": 4}, "minimum_hours: goes with `kind: hourly`"),
-        ({**RENT, "maximum_gpus": 4}, "maximum_gpus: goes with `kind: hourly`"),
-        ({**BUY, "term_weeks": 4}, "term_weeks: goes with `kind: rent`, not with `buy`"),
-        ({**HOURLY, "term_weeks": 4}, "term_weeks: goes with `kind: rent`"),
-        ({**HOURLY, "price_usd": 4}, "price_usd: goes with `kind: buy`"),
-        ({**HOURLY, "maximum_gpus": 4}, "are no whole node"),
-        ({**RENT, "term_weeks": 14}, "13"),
-    ],
-)
+@table(__file__)
 def test_keys_that_contradict_the_kind_are_told(offer, message):
     with pytest.raises(InputError) as told:
         read({"cloud": offer}, {"one": run(10)})
