@@ -18,7 +18,7 @@ from tests.stated import changed
 Edit = Callable[[Plan], Plan]
 
 _NOTICED = yaml.safe_load(Path(__file__).with_name("noticed.yaml").read_text(encoding="utf-8"))
-_NAMES = ("id", "name", "node", "offer", "node_type", "site", "team")
+_NAMES = ("id", "name", "node", "offer", "node_type", "site", "team", "job")
 
 
 def put(plan: Plan, place: str, value: Any) -> Plan:
