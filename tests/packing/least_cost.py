@@ -11,7 +11,7 @@ from functools import cache
 from itertools import product
 
 from planner.packing.problem import Choice, Problem, Supply
-from tests.packing.exhaustive import Exhaustive
+from tests.packing.exhaustive import Exhaustive, Unit
 from tests.packing.meaning import Nodes, pieces_in, spread, stands_in
 
 Released = Mapping[int, tuple[int, ...]]
@@ -130,8 +130,9 @@ def without(problem: Problem, released: Released) -> Problem:
 class WithSharedSpares(Exhaustive):
     """Tries every pool for every unit too, and tests what is left for those that fail."""
 
-    def _runs(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
-        return all(self._runs_in(quarter, way, nodes) for quarter in range(self._problem.quarters))
+    def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int | None:
+        quarters = range(self._problem.quarters)
+        return 0 if all(self._runs_in(quarter, way, nodes) for quarter in quarters) else None
 
     def _runs_in(self, quarter: int, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
         units = [
@@ -189,8 +190,9 @@ class WithSharedSpares(Exhaustive):
         most = sum(-(-one.shape.gpus // node.gpus) for one in pieces)
         empty = [((),) * pool + ((((node,), ()),) * nodes,) for nodes in range(most + 1)]
         others = ((),) * (len(self._problem.pools) - pool - 1)
-        fits = (self._fits(pieces, (*first, *others), (), ()) for first in empty)
-        return next((nodes for nodes, do in enumerate(fits) if do), None)
+        units = tuple(map(Unit, pieces))
+        dues = (self._due(units, (*first, *others), (), ()) for first in empty)
+        return next((nodes for nodes, due in enumerate(dues) if due is not None), None)
 
     def _most(self, pools: Collection[int]) -> int:
         spare = sum(group.nodes or group.racks * 3 for group in self._problem.spare_groups)

@@ -65,7 +65,9 @@ def test_nodes_are_added_where_units_do_not_fit_those_that_were_counted(
     values = [*counted.values]
     values[master.acquire[0, 0]] = round(values[master.acquire[0, 0]]) - fewer
     stocks = cutting_stocks(master, always)
-    assert found.keep(*place_unlike(master, stocks, tuple(values), go_on, more_nodes=True))
+    placed = place_unlike(master, stocks, tuple(values), go_on, more_nodes=True)
+    assert placed is not None
+    assert found.keep(*placed)
     solution = answer(problem, found, 0.0)
     assert not faults(problem, solution)
     before = sum(round(values[index]) for index in master.acquire.values())
