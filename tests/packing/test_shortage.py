@@ -190,3 +190,10 @@ def test_raises_that_time_did_not_suffice_for_are_said_to_be_lacking(build, at_s
     assert error.headline == "no plan exists: power at main is 25 kW, at least 40 kW are needed"
     assert error.reasons[-1] == "time did not suffice to tell what would mend it"
     assert error.remedies == ()
+
+
+def test_no_limit_is_offered_as_a_remedy_where_offers_bind(build, at_site):
+    """The unit needs a node that holds it; no power makes one."""
+    power = Limit("power at main", ((0, 10_000),), (10_000,), "W")
+    error = at_site(build.units(1, ("h100", 4, 81, 0)), [build.pool()], limits=[power])
+    assert error.remedies == ()

@@ -125,27 +125,6 @@ def test_a_minimum_and_a_most_of_gpus_hold():
     assert planned({"cloud": {**offer, "maximum_gpus": 16}}, jobs)
 
 
-@pytest.mark.parametrize(
-    ("runs", "beside", "more"),
-    [
-        (4, {}, ()),
-        (4, {"buy": BUY, "rent": RENT}, ()),
-        (12, {}, ("hour", "hourly", 1000)),
-        (12, {"rent": RENT}, ("hour", "hourly", 1000)),
-        (12, {"buy": BUY, "rent": RENT}, ("buy", "buy", 1)),
-    ],
-)
-def test_nodes_by_the_hour_stand_beside_others_of_their_type_and_site(runs, beside, more):
-    """The owned node holds eight of these runs, four at a time; the rest takes a thousand hours."""
-    here = {key: value for key, value in HOURLY.items() if key != "site"}
-    fleet = {"rack": {"node_type": "xe9680-h100", "count": 1}}
-    offers = {"hour": here, **beside}
-    plan = planned(offers, {"tune": run(1000, count=runs)}, fleet=fleet)
-    assert plan.proof.status == "proved"
-    assert taken(plan) == ([more] if more else [])
-    assert [node.origin for node in plan.nodes] == ["owned", *more[1:2]]
-
-
 def test_what_serves_takes_no_node_by_the_hour():
     with pytest.raises(InfeasibleError):
         planned({"cloud": HOURLY}, {"work": {"fixed": {"gpus": 2}}})
@@ -198,6 +177,21 @@ def test_an_offer_by_the_hour_may_stand_at_several_sites():
         ("home", 10),
     ]
     assert "at home, at $5.00" in words_of(beside)
+
+
+def test_the_most_of_an_offer_counts_all_of_its_sites():
+    """Two runs at two sites that must be at the same hours take two nodes, and else one."""
+    sites: dict[str, dict[str, str]] = {"cloud": {}, "home": {}}
+    windows = {"deadline": 1}
+    jobs = {site: run(100, sites=[site], window=windows) for site in sites}
+    assert len(planned({"cloud": {**SEVERAL, "maximum_gpus": 16}}, jobs, sites=sites).nodes) == 2
+    offer = {"cloud": {**SEVERAL, "maximum_gpus": 8}}
+    with pytest.raises(InfeasibleError):
+        planned(offer, jobs, sites=sites)
+    plan = planned(
+        offer, {site: run(80, sites=[site], window=windows) for site in sites}, sites=sites
+    )
+    assert sorted(node.hours for node in plan.nodes) == [(0, 80), (80, 160)]
 
 
 def test_teams_pay_for_their_hours():

@@ -49,18 +49,6 @@ def chosen(plan):
     return next(one for one in plan.sizings[job.sizing].candidates if one.way == way)
 
 
-def test_nodes_are_bought_when_traffic_needs_them_and_not_before(made):
-    one = chosen(made)
-    early, late = one.replicas_in(0), one.replicas_in(3)
-    assert early < late
-    placed = [
-        {(held.unit, held.replica) for use in uses for held in use.occupants}
-        for uses in made.placements
-    ]
-    assert [len(pieces) for pieces in placed] == [early, early, late, late]
-    assert {one.quarter for one in made.acquisitions} == {"2027Q1", "2027Q3"}
-
-
 def test_tokens_and_their_cost_follow_from_traffic_and_from_the_gpus_held(made):
     (use,) = made.endpoints
     seconds = 2190 * 3600
@@ -82,17 +70,6 @@ def test_the_plan_tells_traffic_replicas_latency_and_cost_of_tokens(document):
     assert "an estimate by the rules under serving/" in section
     assert "USD/M tokens" in section
     assert "planned for 70 % of the rate that it takes at the most, and a target" in section
-
-
-def test_tokens_if_full_are_what_the_replicas_are_planned_to_take(made):
-    (use,), (sizing,) = made.endpoints, made.sizings.values()
-    ((way, _),) = made.jobs[0].ways
-    (one,) = [one for one in sizing.candidates if one.way == way]
-    seconds = 2190 * 3600
-    for quarter, full in enumerate(use.full_million_tokens):
-        takes = one.serving.planned_requests_per_second * one.replicas_in(quarter)
-        assert full == pytest.approx(takes * 1400 * seconds / 1e6)
-        assert full > 2 * use.million_tokens[quarter] * 0.99  # the peak is twice the mean
 
 
 def test_traffic_is_moved_by_a_relative_change_in_every_quarter(made):
