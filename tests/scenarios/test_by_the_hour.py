@@ -125,6 +125,27 @@ def test_a_minimum_and_a_most_of_gpus_hold():
     assert planned({"cloud": {**offer, "maximum_gpus": 16}}, jobs)
 
 
+@pytest.mark.parametrize(
+    ("runs", "beside", "more"),
+    [
+        (4, {}, ()),
+        (4, {"buy": BUY, "rent": RENT}, ()),
+        (12, {}, ("hour", "hourly", 1000)),
+        (12, {"rent": RENT}, ("hour", "hourly", 1000)),
+        (12, {"buy": BUY, "rent": RENT}, ("buy", "buy", 1)),
+    ],
+)
+def test_nodes_by_the_hour_stand_beside_others_of_their_type_and_site(runs, beside, more):
+    """The owned node holds eight of these runs, four at a time; the rest takes a thousand hours."""
+    here = {key: value for key, value in HOURLY.items() if key != "site"}
+    fleet = {"rack": {"node_type": "xe9680-h100", "count": 1}}
+    offers = {"hour": here, **beside}
+    plan = planned(offers, {"tune": run(1000, count=runs)}, fleet=fleet)
+    assert plan.proof.status == "proved"
+    assert taken(plan) == ([more] if more else [])
+    assert [node.origin for node in plan.nodes] == ["owned", *more[1:2]]
+
+
 def test_what_serves_takes_no_node_by_the_hour():
     with pytest.raises(InfeasibleError):
         planned({"cloud": HOURLY}, {"work": {"fixed": {"gpus": 2}}})
