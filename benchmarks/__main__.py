@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.start import start_seconds
@@ -17,7 +16,6 @@ PARTS = {
     "processes": "Whole processes",
     "sizing": "Sizing one job",
     "catalogue": "Many jobs alike (seeds 0 / 1 / 2)",
-    "naive": "Against a binary for each job and node",
     "side-by-side": "One portfolio, each way (seed 0)",
     "quarterly": "Over four quarters (seeds 0 / 1 / 2)",
     "divided": "Serving jobs on partitions of GPUs (seeds 0 / 1 / 2)",
@@ -29,26 +27,18 @@ PARTS = {
 """In this order: processes first, while this one is still small."""
 
 _NAIVE_LIMIT_S = 120.0
-_LONG = ("naive", "side-by-side", "load")
+_LONG = ("side-by-side", "load")
 
 
 def main() -> int:
     """Run the parts asked for; 1 if a target was missed."""
     options = _options()
-    if options.instances:
-        from benchmarks.instances import from_folder  # noqa: PLC0415
-
-        measured = {"Instances of others": from_folder(options.instances)}
-    else:
-        measured = {
-            title: _measure(part, quick=options.quick)
-            for part, title in PARTS.items()
-            if options.only in (None, part) and not (options.quick and part in _LONG)
-        }
     tables, missed = [], 0
-    for title, each in measured.items():
+    for part, title in PARTS.items():
+        if options.only not in (None, part) or (options.quick and part in _LONG):
+            continue
         rows = []
-        for row in each:
+        for row in _measure(part, quick=options.quick):
             print(f"{row.verdict:6}  {row.what}: {row.measured}", file=sys.stderr, flush=True)
             rows.append(row)
         missed += sum(row.verdict == "MISSED" for row in rows)
@@ -62,9 +52,6 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--only", choices=PARTS, help="measure one part alone")
-    parser.add_argument(
-        "--instances", type=Path, metavar="FOLDER", help="measure instances of others instead"
-    )
     return parser.parse_args()
 
 
@@ -91,7 +78,6 @@ def _measure(part: str, *, quick: bool) -> Iterator[Row]:
     sizes = (20, 50, 100, 200, 500, 1000)
     measured: dict[str, Callable[[], Iterator[Row]]] = {
         "catalogue": lambda: runs.many_alike(sizes if quick else (*sizes, 5000, 20_000)),
-        "naive": lambda: runs.against_naive((50, 100), _NAIVE_LIMIT_S),
         "divided": runs.on_partitions,
         "quarterly": runs.over_quarters,
         "runs": lambda: runs.runs_beside_endpoints((80, 500) if quick else (80, 500, 5000)),

@@ -2,14 +2,12 @@
 
 Units are placed one after another, the largest first, on the first open node that holds them;
 otherwise a node is opened. Two orders of preference are tried and the cheaper result counts. It
-knows no hours: a run holds what it takes all quarter. GPUs that are shared by memory are opened one
-after another in the same way.
+knows no hours: a run holds what it takes all quarter.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -17,9 +15,9 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
 
-__all__ = ["Bought", "Way", "first_fit_decreasing", "nodes_for", "prices_of", "share_of"]
+__all__ = ["Bought", "first_fit_decreasing", "nodes_for"]
 
-Way = tuple[int, "Shape"]
+_Way = tuple[int, "Shape"]
 """(pool, shape)."""
 
 
@@ -32,13 +30,13 @@ class Bought(NamedTuple):
 
 def first_fit_decreasing(problem: Problem) -> Bought:
     """What a portfolio of one quarter takes with unlimited offers to buy."""
-    prices = prices_of(problem)
+    prices = _prices(problem)
 
-    def by_share(way: Way) -> float:
+    def by_share(way: _Way) -> float:
         """The part of a node that the unit takes of its scarcest resource, in money."""
-        return share_of(problem.pools[way[0]], way[1]) * prices[way[0]]
+        return _share(problem.pools[way[0]], way[1]) * prices[way[0]]
 
-    def by_node(way: Way) -> float:
+    def by_node(way: _Way) -> float:
         """The price of the node to open."""
         return max(1, problem.pools[way[0]].nodes_taken(way[1]) or 0) * prices[way[0]]
 
@@ -51,7 +49,7 @@ def nodes_for(problem: Problem, pool: int) -> int:
     return fleet.opened[pool]
 
 
-def prices_of(problem: Problem) -> dict[int, int]:
+def _prices(problem: Problem) -> dict[int, int]:
     """Cents of a node bought in the first quarter, by pool."""
     return {
         supply.pool: supply.unit_cost_cents[0] or 0
@@ -60,34 +58,28 @@ def prices_of(problem: Problem) -> dict[int, int]:
     }
 
 
-def share_of(pool: Pool, shape: Shape) -> float:
+def _share(pool: Pool, shape: Shape) -> float:
     """The part of a node that a unit takes of its scarcest resource."""
     return max(
-        _gpus(shape, pool.shared_mb) / pool.node.gpus,
+        shape.gpus / pool.node.gpus,
         shape.cpus / pool.node.cpus,
         shape.memory_mb / pool.node.memory_mb,
     )
-
-
-def _gpus(shape: Shape, shared_mb: int) -> float:
-    """GPUs that it takes; a fraction where it shares one."""
-    return shape.part.memory_mb / shared_mb if shape.part.memory_mb else shape.gpus
 
 
 class _Fleet:
     """Open nodes with what is free on them."""
 
     def __init__(
-        self, problem: Problem, preference: Callable[[Way], float], only: int | None = None
+        self, problem: Problem, preference: Callable[[_Way], float], only: int | None = None
     ) -> None:
         self._pools = problem.pools
         self._free: dict[int, list[list[int]]] = defaultdict(list)
-        """By pool and node: GPUs, cores, memory, then what is free of each GPU that is shared."""
-        self._first: dict[Way, int] = defaultdict(int)
+        """By pool and node: GPUs, cores, memory."""
+        self._first: dict[_Way, int] = defaultdict(int)
         """The first node that may still hold a shape: none before it ever will again."""
         self.opened: dict[int, int] = defaultdict(int)
-        most_mb = max(pool.shared_mb for pool in problem.pools)
-        for demand in sorted(problem.demands, key=partial(_size, most_mb), reverse=True):
+        for demand in sorted(problem.demands, key=_size, reverse=True):
             ways = sorted(self._ways(demand.choices, only), key=lambda way: (preference(way), way))
             for _ in range(demand.count if ways else 0):
                 self._place(ways)
@@ -97,7 +89,7 @@ class _Fleet:
         cost_cents = sum(nodes * prices[pool] for pool, nodes in self.opened.items())
         return Bought(cost_cents, sum(self.opened.values()))
 
-    def _ways(self, choices: Sequence[Choice], only: int | None) -> list[Way]:
+    def _ways(self, choices: Sequence[Choice], only: int | None) -> list[_Way]:
         return [
             (number, choice.shape)
             for choice in choices
@@ -107,7 +99,7 @@ class _Fleet:
             and only in (None, number)
         ]
 
-    def _place(self, ways: list[Way]) -> None:
+    def _place(self, ways: list[_Way]) -> None:
         if any(self._fit(way) for way in ways):
             return
         pool, shape = ways[0]
@@ -118,40 +110,30 @@ class _Fleet:
             self._free[pool].append([node.gpus, node.cpus, node.memory_mb])
             self._fit(ways[0])
 
-    def _fit(self, way: Way) -> bool:
+    def _fit(self, way: _Way) -> bool:
         """Place a unit on the first open node that holds it, if there is one."""
         pool, shape = way
         nodes = self._free[pool]
         at = self._first[way]
-        while at < len(nodes) and not _taken(nodes[at], shape, self._pools[pool].shared_mb):
+        while at < len(nodes) and not _taken(nodes[at], shape):
             at += 1
         self._first[way] = at
         return at < len(nodes)
 
 
-def _taken(free: list[int], shape: Shape, shared_mb: int) -> bool:
+def _taken(free: list[int], shape: Shape) -> bool:
     """Take a unit's share off what is free on a node; False where it does not fit."""
-    if shape.cpus > free[1] or shape.memory_mb > free[2]:
+    needed = (shape.gpus, shape.cpus, shape.memory_mb)
+    if any(size > left for size, left in zip(needed, free, strict=True)):
         return False
-    needed = shape.part.memory_mb
-    opened = next((gpu for gpu in range(3, len(free)) if free[gpu] >= needed > 0), None)
-    if opened is None:
-        if shape.gpus > free[0]:
-            return False
-        free[0] -= shape.gpus
-    free[1] -= shape.cpus
-    free[2] -= shape.memory_mb
-    if opened is not None:
-        free[opened] -= needed
-    elif needed:
-        free.append(shared_mb - needed)
+    free[:] = (left - size for size, left in zip(needed, free, strict=True))
     return True
 
 
-def _size(shared_mb: int, demand: Demand) -> tuple[float, int, int]:
+def _size(demand: Demand) -> tuple[int, int, int]:
     shapes = [choice.shape for choice in demand.choices]
     return (
-        min(_gpus(shape, shared_mb) for shape in shapes),
+        min(shape.gpus for shape in shapes),
         min(shape.memory_mb for shape in shapes),
         min(shape.cpus for shape in shapes),
     )

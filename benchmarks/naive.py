@@ -2,8 +2,7 @@
 
 It stands for what a first attempt looks like, and it is helped where that is cheap: jobs that take
 whole nodes need no node of their own, and there are no more nodes to choose from than first-fit
-decreasing would open, or than its cost would buy. It knows no hours: a run holds its node all
-quarter.
+decreasing would open, or than its cost would buy.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ class NaiveResult:
 
     seconds: float
     """Building and solving."""
-    binaries: int
     cost_cents: float
     bound_cents: float
     nodes: int
@@ -54,14 +52,13 @@ def solve_naive(problem: Problem, time_limit_s: float, relative_gap: float) -> N
     seconds = time.perf_counter() - started
     cost = float(info.objective_function_value)
     nodes = naive.nodes() if cost < float("inf") else 0
-    return NaiveResult(seconds, naive.binaries, cost, float(info.mip_dual_bound), nodes)
+    return NaiveResult(seconds, cost, float(info.mip_dual_bound), nodes)
 
 
 class _Naive:
     def __init__(self, problem: Problem, pulp: Any) -> None:  # noqa: ANN401 - PuLP has no types
         self._problem, self._pulp = problem, pulp
         self.program = pulp.LpProblem("naive", pulp.LpMinimize)
-        self.binaries = 0
         self._cost: list[tuple[Any, float]] = []
         self._nodes: list[tuple[Any, int]] = []
         self._loads: dict[tuple[int, int], list[list[tuple[Any, float]]]] = {}
@@ -76,7 +73,6 @@ class _Naive:
         return sum(round(way.varValue) * nodes for way, nodes in self._nodes)
 
     def _binary(self, name: str) -> Any:  # noqa: ANN401 - PuLP has no types
-        self.binaries += 1
         return self.program.add_variable(name, 0, 1, self._pulp.LpInteger)
 
     def _open_nodes(self) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from benchmarks.divided import divided
 from benchmarks.greedy import first_fit_decreasing
-from benchmarks.naive import NaiveResult, solve_naive
 from benchmarks.portfolios import catalogue, quarterly, runs_beside, unique
 from benchmarks.start import starts
 from benchmarks.table import Row
@@ -20,13 +19,12 @@ from planner.packing.search import search
 from planner.planning.make import make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from planner.packing.problem import Problem
 
 __all__ = [
     "PROOF",
-    "against_naive",
     "many_alike",
     "no_two_alike",
     "on_partitions",
@@ -65,11 +63,6 @@ def timed(problem: Problem, asked_gap: float = PROOF, time_limit_s: float = 60.0
     return Run(time.perf_counter() - started, solution.gap, solution.cost_cents)
 
 
-def median_of(problem: Problem, times: int) -> Run:
-    """The run of middle length, so that a single disturbance counts for nothing."""
-    return sorted((timed(problem) for _ in range(times)), key=lambda run: run.seconds)[times // 2]
-
-
 def many_alike(sizes: tuple[int, ...]) -> Iterator[Row]:
     """Catalogue portfolios, proved, against first-fit decreasing."""
     timed(catalogue(20, 9))  # loads the solver
@@ -88,21 +81,6 @@ def many_alike(sizes: tuple[int, ...]) -> Iterator[Row]:
             measured,
             f"≤ {most:g} R; gap ≤ 0.01 %; never dearer",
             all(run.closed(PROOF, most) for run in runs) and min(dearer) >= 0,
-        )
-
-
-def against_naive(sizes: tuple[int, ...], time_limit_s: float) -> Iterator[Row]:
-    """The same portfolio by the textbook program, in the same run."""
-    for jobs in sizes:
-        problem = catalogue(jobs, 0)
-        ours = median_of(problem, 5)
-        naive = solve_naive(problem, time_limit_s, PROOF)
-        ratio = naive.seconds / ours.seconds
-        yield Row(
-            f"catalogue, {jobs} jobs, seed 0: a binary for each job and node",
-            f"{_naive(naive)}; {ours.seconds:.3f} s here: {ratio:,.0f} times",
-            "≥ 200 times",
-            ratio >= 200 and ours.gap <= PROOF,
         )
 
 
@@ -152,10 +130,9 @@ def _within(
     jobs: int,
     gap: float,
     most: float,
-    seeds: Iterable[int] = SEEDS,
 ) -> Row:
     """`most` is in starts."""
-    runs = [timed(generator(jobs, seed), gap) for seed in seeds]
+    runs = [timed(generator(jobs, seed), gap) for seed in SEEDS]
     return Row(
         what,
         f"{_starts(runs)}; gap {_gap(runs)}",
@@ -176,8 +153,3 @@ def _gap(runs: list[Run]) -> str:
 
 def _dearer(shares: list[float]) -> str:
     return " / ".join(f"{share:+.1%}" for share in shares).replace("%", "") + " %"
-
-
-def _naive(result: NaiveResult) -> str:
-    gap = "proved" if result.gap <= PROOF else f"gap {result.gap:.2%}".replace("%", " %")
-    return f"{result.seconds:.1f} s ({result.binaries:,} binaries, {gap})"

@@ -15,15 +15,11 @@ class Row:
     measured: str
     target: str
     met: bool
-    ahead: bool = False
-    """Whether the target is further than what is asked of the planner: one to work towards."""
 
     @property
     def verdict(self) -> str:
-        """`ok`, `MISSED`, or `open` where the target is ahead."""
-        if self.met:
-            return "ok"
-        return "open" if self.ahead else "MISSED"
+        """`ok` or `MISSED`."""
+        return "ok" if self.met else "MISSED"
 
 
 def table(title: str, rows: list[Row]) -> str:

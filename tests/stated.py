@@ -1,16 +1,19 @@
 """A scenario of a test as a file, read with all that it stands on."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
+import pytest
 import yaml
 
 import planner
 from planner.inputs.load import Question
 from planner.inputs.override import Override
 from planner.inputs.settled import Inputs
+
+Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def load_inputs(
@@ -55,6 +58,31 @@ def stated(folder: Path, scenario: str | dict[str, Any]) -> Inputs:
 def asked(scenario: str | dict[str, Any]) -> Inputs:
     """The inputs of a scenario, text or data, that stands on shipped files alone."""
     return planner.load(scenario)._inputs
+
+
+def table(path: str) -> Callable[[Test], Test]:
+    """Gives a test the rows that stand under its name in the YAML file beside its module.
+
+    Each row names the arguments of the test, which are empty text where it names them not; `case`,
+    if it is there, is what the row is called.
+    """
+
+    def parametrized(test: Test) -> Test:
+        every = yaml.safe_load(Path(path).with_suffix(".yaml").read_text(encoding="utf-8"))
+        rows = every[test.__name__.removeprefix("test_")]
+        cases = [row.pop("case", None) for row in rows]
+        names = tuple(dict.fromkeys(name for row in rows for name in row))
+        values = [tuple(row.get(name, "") for name in names) for row in rows]
+        mark = pytest.mark.parametrize(names, values, ids=cases if any(cases) else None)
+        return cast("Test", mark(test))
+
+    return parametrized
+
+
+def question(quarters: int = 1, as_of: str = "") -> dict[str, Any]:
+    """What every scenario begins with, as data: so many quarters, from 2027Q1 on."""
+    horizon = {"first_quarter": "2027Q1", "quarters": quarters}
+    return {"format": 1, "name": "Asked", "horizon": horizon | ({"as_of": as_of} if as_of else {})}
 
 
 def own_nodes(**types: dict[str, Any]) -> str:

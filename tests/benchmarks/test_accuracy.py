@@ -1,6 +1,5 @@
 """The scoreboard: what ships is whole and sourced, scores are right, a regression is noticed."""
 
-import math
 from collections import Counter
 from decimal import Decimal
 from xml.etree import ElementTree
@@ -8,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.accuracy import __main__ as command
-from benchmarks.accuracy.bars import Bar, judge, read_bars
+from benchmarks.accuracy.bars import Bar, judge
 from benchmarks.accuracy.board import Board
 from benchmarks.accuracy.neighbours import neighbours_file
 from benchmarks.accuracy.origins import HERE
@@ -18,7 +17,7 @@ from benchmarks.accuracy.picture import Dot, picture
 from benchmarks.accuracy.score import decided, scored
 from benchmarks.accuracy.serving import read_serving, serving_pairs
 from benchmarks.accuracy.startups import read_startups
-from benchmarks.accuracy.tables import WIDTH, percent, table
+from benchmarks.accuracy.tables import WIDTH, percent
 from benchmarks.accuracy.world import World
 from planner.errors import InputError
 from planner.inputs.measured import Measurement, ServingMeasurement
@@ -85,11 +84,6 @@ def test_no_run_is_transcribed_twice(world):
     assert [run.source for run, times in repeated.items() if times > 1] == []
 
 
-def test_every_origin_says_who_measured(world):
-    assert all(origin.what and origin.unit for origin in world.origins.values())
-    assert {origin.fitted for origin in world.origins.values()} == {True, False}
-
-
 # Scores
 
 
@@ -99,19 +93,9 @@ def test_errors_are_relative_to_what_was_measured():
     assert score.error == pytest.approx(0.2 / 3)
     assert score.bias == pytest.approx(0)
     assert score.median_error == pytest.approx(0.1)
-
-
-def test_only_what_is_more_than_two_per_cent_low_is_under():
     assert scored([(98.1, 100.0), (97.9, 100.0), (120.0, 100.0)]).under == pytest.approx(1 / 3)
-
-
-def test_the_worst_error_keeps_its_sign():
     assert scored([(8.0, 10.0), (11.0, 10.0)]).worst == pytest.approx(-0.2)
-
-
-def test_nothing_scored_is_no_score():
-    assert math.isnan(scored([(None, 10.0)]).error)
-    assert percent(scored([]).under) == "–"
+    assert percent(scored([(None, 10.0)]).error) == "–"
 
 
 def test_decisions_count_alarms_apart_from_misses():
@@ -157,59 +141,47 @@ def test_serving_is_scored_only_where_a_plan_could_be(world):
 
 # Rules of thumb and other estimators, worked by hand
 
-PARAMETERS = 7.241732096
+PARAMETERS, LAYERS, HIDDEN, VOCAB, TOKENS = 7.241732096, 32, 4096, 32000, 4096
+GPT_2 = LAYERS * (12 * HIDDEN**2 + 13 * HIDDEN) + (VOCAB + 4) * HIDDEN
+BLOCK_GB = TOKENS * (HIDDEN + 2 * 1024 + 2 + 2 * 14336) * 2 * 1.25 / GB
 
 
-def test_accelerate_knows_neither_batch_nor_method(says):
-    assert says("accelerate", method="full") == pytest.approx(8 * PARAMETERS)
-    assert says("accelerate", method="qlora", batch=8, micro_batch=8) == says(
-        "accelerate", method="full"
-    )
-
-
-def test_llama_factory_goes_by_bytes_per_parameter(says):
-    pure = says("LLaMA-Factory table", method="full", precision="bf16")
-    assert pure == pytest.approx(8 * PARAMETERS)
-    assert says("LLaMA-Factory table", method="full") == pytest.approx(18 * PARAMETERS)
-    assert says("LLaMA-Factory table", method="lora", gpus=2) == pytest.approx(PARAMETERS)
-    assert says("LLaMA-Factory table", method="qlora") == pytest.approx(PARAMETERS / 2)
-
-
-def test_deepspeed_counts_frozen_parameters_and_gathers_the_largest_layer(says):
-    largest = 4096 * 32000 / GB
-    expected = 18 * PARAMETERS / 4 + 4 * largest
-    assert says("DeepSpeed ZeRO-3", method="lora", gpus=4) == pytest.approx(expected)
-
-
-def test_the_cookbook_keeps_all_activations_though_they_are_checkpointed(says):
-    expected = 18 * PARAMETERS + 34 * 4096 * 4096 * 32 / GB
-    assert says("EleutherAI cookbook", method="full") == pytest.approx(expected)
-
-
-def test_fm_training_estimator_counts_a_gpt_2_of_the_same_width(says):
-    parameters = 32 * (12 * 4096**2 + 13 * 4096) + 32000 * 4096 + 4 * 4096
-    activations = 4096 * 4096 * (34 + 5 * 32 * 4096 / 4096)
-    expected = (8 * parameters + activations) / GB
-    assert says("fm-training-estimator", method="full") == pytest.approx(expected)
-
-
-def test_unsloth_has_no_term_for_the_logits(says):
-    layer = 4096 * (4096 + 2 * 1024 + 2 + 2 * 14336) * 2 * 1.25 / GB
-    expected = 2 * PARAMETERS + 2 * PARAMETERS + 6 * PARAMETERS + 2 * layer + 1.4
-    assert says("Unsloth Studio", method="full") == pytest.approx(expected)
-
-
-def test_training_hub_holds_everything_at_four_bytes(says):
-    tokens = 4096
-    activations = 4 * tokens * 32 * 4096 / GB
-    outputs = 4 * tokens * 32000 * 8 / 3 / GB
-    expected = 1.1 * (16 * PARAMETERS + activations + outputs)
-    assert says("training_hub", method="full") == pytest.approx(expected)
-
-
-def test_the_published_baseline_is_a_number_of_gpus_whatever_the_model(says):
-    assert says("IBM watsonx baseline", method="full") == 320
-    assert says("IBM watsonx baseline", method="qlora", model="llama-2-70b", gpus=2) == 40
+@pytest.mark.parametrize(
+    ("peer", "run", "gigabytes"),
+    [
+        ("accelerate", {"method": "full"}, 8 * PARAMETERS),
+        ("accelerate", {"method": "qlora", "batch": 8, "micro_batch": 8}, 8 * PARAMETERS),
+        ("LLaMA-Factory table", {"method": "full", "precision": "bf16"}, 8 * PARAMETERS),
+        ("LLaMA-Factory table", {"method": "full"}, 18 * PARAMETERS),
+        ("LLaMA-Factory table", {"method": "lora", "gpus": 2}, PARAMETERS),
+        ("LLaMA-Factory table", {"method": "qlora"}, PARAMETERS / 2),
+        (
+            "DeepSpeed ZeRO-3",
+            {"method": "lora", "gpus": 4},
+            18 * PARAMETERS / 4 + 4 * HIDDEN * VOCAB / GB,
+        ),
+        (
+            "EleutherAI cookbook",
+            {"method": "full"},
+            18 * PARAMETERS + 34 * TOKENS * HIDDEN * LAYERS / GB,
+        ),
+        (
+            "fm-training-estimator",
+            {"method": "full"},
+            (8 * GPT_2 + TOKENS * HIDDEN * (34 + 5 * 32 * TOKENS / HIDDEN)) / GB,
+        ),
+        ("Unsloth Studio", {"method": "full"}, 10 * PARAMETERS + 2 * BLOCK_GB + 1.4),
+        (
+            "training_hub",
+            {"method": "full"},
+            1.1 * (16 * PARAMETERS + 4 * TOKENS * (LAYERS * HIDDEN + VOCAB * 8 / 3) / GB),
+        ),
+        ("IBM watsonx baseline", {"method": "full"}, 320),
+        ("IBM watsonx baseline", {"method": "qlora", "model": "llama-2-70b", "gpus": 2}, 40),
+    ],
+)
+def test_a_peer_says_of_mistral_7b_what_its_formula_gives(says, peer, run, gigabytes):
+    assert says(peer, **run) == pytest.approx(gigabytes)
 
 
 def test_a_peer_says_nothing_of_a_run_that_leaves_its_size_open(world, says):
@@ -237,11 +209,6 @@ def test_a_figure_that_got_worse_is_a_regression_and_one_that_misses_its_target_
     assert not gone.held
 
 
-def test_every_bar_is_held_to_at_least_what_it_aims_at_unless_it_is_missed():
-    for name, bar in read_bars().items():
-        assert (bar.at_most is None) != (bar.at_least is None), name
-
-
 def test_the_command_fails_on_a_regression_and_says_which_figure(monkeypatch, capsys):
     monkeypatch.setattr(command, "board", lambda _: Board(figures={"some/error": 0.5}))
     bars = {"some/error": Bar(at_most=Decimal(1), holds=Decimal("0.4"))}
@@ -257,58 +224,6 @@ def test_the_scoreboard_holds_what_it_has_reached_and_fits_a_terminal(capsys, mo
     assert command.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= WIDTH
-
-
-@pytest.mark.parametrize(
-    ("origin", "beyond"), [("fms-acceleration", 1), ("llm-foundry", 2), ("torchtitan", 0)]
-)
-def test_few_throughputs_of_an_origin_are_missed_by_more_than_a_fifth(world, origin, beyond):
-    """The medians have bars."""
-    errors = [
-        world.tokens_per_second_per_gpu(run) / float(run.tokens_per_second_per_gpu) - 1
-        for run in world.times
-        if run.origin == origin
-    ]
-    assert sum(abs(error) > 0.2 for error in errors) == beyond
-
-
-PEAKS_MISSED = {
-    "Axolotl": 4,
-    "ColossalChat": 8,
-    "FlagPerf": 12,
-    "Halo": 1,
-    "LitGPT": 12,
-    "LongLoRA": 1,
-    "Megatron-SWIFT": 5,
-    "NeMo Automodel": 2,
-    "PEFT": 2,
-    "PEFT experiments": 1,
-    "PEFT guides": 4,
-    "Qwen": 35,
-    "SimpleSFT": 29,
-    "TRL on B300": 6,
-    "Thunder": 1,
-    "Troiani": 10,
-    "Universal LLM Trainer": 6,
-    "XTuner": 2,
-    "chenyaofo": 4,
-    "fms-acceleration": 28,
-    "fsdp_qlora": 15,
-    "ms-swift": 11,
-    "ms-swift 3": 7,
-    "prime-rl": 8,
-    "torchao": 6,
-    "torchtitan": 8,
-    "torchtune": 6,
-}
-
-
-def test_few_peaks_of_an_origin_are_missed_by_more_than_three_per_cent(world):
-    """The means have bars."""
-    missed = Counter(
-        one.run.origin for one in world.runs if one.ratio and abs(1 / one.ratio - 1) > 0.03
-    )
-    assert missed == PEAKS_MISSED
 
 
 def test_nine_in_ten_peaks_that_nothing_was_fitted_to_lie_in_the_range_that_is_told(world):
@@ -328,7 +243,7 @@ def test_the_neighbours_of_the_catalog_are_what_was_measured(world):
 def test_no_run_that_ran_out_of_memory_is_said_to_fit_and_few_that_went_through_are_refused(world):
     fits = Counter((one.run.outcome, world.says_it_fits(one)) for one in world.runs)
     assert fits["oom", True] == 0
-    assert sum(fits[key] for key in fits if key[0] != "oom" and key[1] is False) <= 8
+    assert sum(fits[key] for key in fits if key[0] != "oom" and key[1] is False) <= 7
 
 
 def test_publishing_replaces_the_old_scoreboard_and_nothing_else():
@@ -357,8 +272,3 @@ def test_the_picture_has_a_dot_for_each_run_and_is_the_same_every_time():
     for circle in circles:
         assert 0 < float(circle.get("cx", 0)) < width
         assert 0 < float(circle.get("cy", 0)) < height
-
-
-def test_a_table_lines_up():
-    drawn = table("Title", ("", "runs"), [("one", "1"), ("twenty", "20")]).splitlines()
-    assert drawn == ["Title", "", "        runs", "──────  ────", "one        1", "twenty    20"]

@@ -25,6 +25,7 @@ from tests.packing.meaning import (
     counts,
     holds,
     mixes,
+    pieces_in,
     stands,
     stands_in,
     takes_all,
@@ -186,8 +187,7 @@ class Checker:
             for position, units in enumerate(taken):
                 due = 0
                 if units and quarter in demand.quarters:
-                    way = demand.choices[position]
-                    due = units * (way.by_quarter[quarter] if way.by_quarter else way.copies)
+                    due = units * pieces_in(demand.choices[position], quarter)
                 if placed[number, position] != due:
                     yield f"demand {number}.{position}: {placed[number, position]} placed of {due}"
 

@@ -17,6 +17,7 @@ from planner.packing.problem import (
     Choice,
     Demand,
     Pool,
+    PriceTier,
     Problem,
     Shape,
     Supply,
@@ -48,6 +49,13 @@ class Build:
 
     def rent(self, *cents: int | None, pool: int = 0, maximum: int | None = None) -> Supply:
         return Supply(f"rent-{pool}", "rent", pool, maximum, cents)
+
+    def levels(self, dear: int, cheap: int) -> list[Supply]:
+        """An offer to buy at one price, and from four nodes on at another."""
+        return [
+            replace(self.buy(dear), lot=PriceTier(1, 3), offer=0),
+            replace(self.buy(cheap), lot=PriceTier(4, None), offer=0),
+        ]
 
     def units(
         self,

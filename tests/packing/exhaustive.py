@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
 from math import ceil
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.problem import (
@@ -20,7 +20,18 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
-from tests.packing.meaning import SLOT, SLOTS, Gpus, Nodes, counts, holds, mixes, stands, takes_all
+from tests.packing.meaning import (
+    SLOT,
+    SLOTS,
+    Gpus,
+    Nodes,
+    counts,
+    holds,
+    mixes,
+    pieces_in,
+    stands,
+    takes_all,
+)
 
 Slots = tuple["Shape", ...]
 """What is free of a node, slot by slot."""
@@ -34,13 +45,20 @@ Order = tuple[tuple[int, int], ...]
 """Supplies of one offer, and how many nodes each gives in a quarter."""
 
 
+class Unit(NamedTuple):
+    """The choice that a unit takes, where it runs today, and the cents to move it."""
+
+    way: Choice
+    origin: str = ""
+    cents: int = 0
+
+
 class Exhaustive:
     """Tries every number of nodes and every way to run and place the units."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._fits = lru_cache(maxsize=None)(self._place)
-        self._dues = lru_cache(maxsize=None)(self._least_moves)
+        self._due = lru_cache(maxsize=None)(self._least_due)
         self._there = lru_cache(maxsize=None)(self._empty)
         choices = [choice for demand in problem.demands for choice in demand.choices]
         always = all(choice.shape.run == ALWAYS for choice in choices)
@@ -54,11 +72,11 @@ class Exhaustive:
             if best is not None and cost >= best:
                 break
             for way in ways if stands(self._problem, nodes) else ():
-                if self._runs(way, nodes):
-                    moves = self._moves(way, nodes)
+                moves = self._moves(way, nodes)
+                if moves is not None:
                     best = cost + moves if best is None else min(best, cost + moves)
-                    if not moves:
-                        break
+                if moves == 0:
+                    break
         return None if best is None else best + self._problem.fixed_cost_cents
 
     def _within_quotas(self, way: Sequence[Sequence[Choice]]) -> bool:
@@ -98,42 +116,6 @@ class Exhaustive:
                     return None
             found.append(now)
         return tuple(found)
-
-    def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int:
-        """The least that moves cost if these units run on these nodes in the first quarter."""
-        if not any(demand.move_cents for demand in self._problem.demands if demand.origin):
-            return 0
-        units = [
-            (_owned(choice, demand), demand.origin, demand.move_cents)
-            for demand, choices in zip(self._problem.demands, way, strict=True)
-            if 0 in demand.quarters
-            for choice in choices
-            for _ in range(choice.copies)
-        ]
-        least = self._least_moves(
-            tuple(sorted(units, key=lambda unit: (unit[0].shape, unit), reverse=True)),
-            self._empty(nodes, 0),
-            self._allowed(0),
-        )
-        assert least is not None
-        return least
-
-    def _least_moves(
-        self,
-        waiting: tuple[tuple[Choice, str, int], ...],
-        free: tuple[tuple[Node, ...], ...],
-        left: Left,
-    ) -> int | None:
-        if not waiting:
-            return 0
-        (unit, origin, cents), rest = waiting[0], waiting[1:]
-        dues = [
-            due + (cents if origin and origin != pool.home else 0)
-            for number, pool in self._open_to(unit)
-            for after, later in self._after(number, pool, unit, free, left)
-            if (due := self._dues(rest, after, later)) is not None
-        ]
-        return min(dues, default=None)
 
     def _open_to(self, unit: Choice) -> Iterator[tuple[int, Pool]]:
         for number, pool in enumerate(self._problem.pools):
@@ -300,35 +282,39 @@ class Exhaustive:
         )
         return held, cost, spent
 
-    def _runs(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
+    def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int | None:
+        """The least that moves cost if these units run on these nodes; None if they cannot."""
+        cents = 0
         for quarter in range(self._problem.quarters):
             active = sorted(
                 (
-                    _owned(choice, demand)
+                    _unit(choice, demand, quarter)
                     for demand, choices in zip(self._problem.demands, way, strict=True)
                     if quarter in demand.quarters
                     for choice in choices
                     for _ in range(pieces_in(choice, quarter))
                 ),
-                key=lambda choice: (choice.shape, choice.gpu_type),
+                key=lambda unit: (unit.way.shape, unit.way.gpu_type, unit.origin, unit.cents),
                 reverse=True,
             )
             empty = self._there(nodes, quarter)
             grown, left = self._grown(active, nodes, quarter), self._allowed(quarter)
-            if not self._fits(tuple(active), empty, grown, left):
-                return False
-        return True
+            due = self._due(tuple(active), empty, grown, left)
+            if due is None:
+                return None
+            cents += due
+        return cents
 
     def _grown(
-        self, active: Sequence[Choice], nodes: Nodes, quarter: int
+        self, active: Sequence[Unit], nodes: Nodes, quarter: int
     ) -> tuple[Fraction | int, ...]:
         """GPUs that may be opened of each type with a reserve: the rest stays free for growth."""
         return tuple(
             (1 - reserve.free) * there
             - sum(
-                Fraction(one.shape.whole_gpus * one.shape.run.hours, RUN_HOURS)
+                Fraction(one.way.shape.whole_gpus * one.way.shape.run.hours, RUN_HOURS)
                 for one in active
-                if one.gpu_type == reserve.gpu_type
+                if one.way.gpu_type == reserve.gpu_type
             )
             for reserve in self._problem.reserves
             for there in [
@@ -352,22 +338,27 @@ class Exhaustive:
             for reserve, most in zip(self._problem.reserves, grown, strict=True)
         )
 
-    def _place(
+    def _least_due(
         self,
-        waiting: tuple[Choice, ...],
+        waiting: tuple[Unit, ...],
         free: tuple[tuple[Node, ...], ...],
         grown: tuple[Fraction | int, ...],
         left: Left,
-    ) -> bool:
-        """Whether the units fit into what is free of each node, the first unit first."""
+    ) -> int | None:
+        """The least for moves if the units, the first one first, fit into what is free of nodes."""
         if not waiting:
-            return self._grows(free, grown)
+            return 0 if self._grows(free, grown) else None
         unit, rest = waiting[0], waiting[1:]
-        return any(
-            self._fits(rest, after, grown, later)
-            for number, pool in self._open_to(unit)
-            for after, later in self._after(number, pool, unit, free, left)
-        )
+        least = None
+        for number, pool in self._open_to(unit.way):
+            move = unit.cents if unit.origin != pool.home else 0
+            for after, later in self._after(number, pool, unit.way, free, left):
+                due = self._due(rest, after, grown, later)
+                if due is not None and (least is None or due + move < least):
+                    least = due + move
+                if least == 0:
+                    return 0
+        return least
 
     def _after(
         self,
@@ -443,16 +434,12 @@ class Exhaustive:
                 yield left, held
 
 
-def pieces_in(choice: Choice, quarter: int) -> int:
-    """Pieces of a unit in a quarter."""
-    return choice.by_quarter[quarter] if choice.by_quarter else choice.copies
-
-
-def _owned(choice: Choice, demand: Demand) -> Choice:
-    """The choice with the owner of its unit, where it has one."""
-    if not demand.owner:
-        return choice
-    return replace(choice, shape=choice.shape._replace(owner=demand.owner))
+def _unit(way: Choice, demand: Demand, quarter: int) -> Unit:
+    """A unit, with the owner if it has one, and what its move costs in the first quarter."""
+    if demand.owner:
+        way = replace(way, shape=way.shape._replace(owner=demand.owner))
+    moves = demand.origin and demand.move_cents and quarter == 0
+    return Unit(way, demand.origin, demand.move_cents) if moves else Unit(way)
 
 
 def _less(free: Shape, gpus: int, shape: Shape) -> Shape:

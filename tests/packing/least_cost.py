@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 
-from planner.packing.problem import Choice, Problem, Shape, Supply
-from tests.packing.exhaustive import Exhaustive
-from tests.packing.meaning import Nodes, spread, stands_in
+from planner.packing.problem import Choice, Problem, Supply
+from tests.packing.exhaustive import Exhaustive, Unit
+from tests.packing.meaning import Nodes, pieces_in, spread, stands_in
 
 Released = Mapping[int, tuple[int, ...]]
 """Owned nodes that are let go, by supply and quarter."""
@@ -130,8 +130,9 @@ def without(problem: Problem, released: Released) -> Problem:
 class WithSharedSpares(Exhaustive):
     """Tries every pool for every unit too, and tests what is left for those that fail."""
 
-    def _runs(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
-        return all(self._runs_in(quarter, way, nodes) for quarter in range(self._problem.quarters))
+    def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int | None:
+        quarters = range(self._problem.quarters)
+        return 0 if all(self._runs_in(quarter, way, nodes) for quarter in quarters) else None
 
     def _runs_in(self, quarter: int, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
         units = [
@@ -139,7 +140,7 @@ class WithSharedSpares(Exhaustive):
             for number, choices in enumerate(way)
             if quarter in self._problem.demands[number].quarters
             for choice in choices
-            for _ in range(choice.by_quarter[quarter] if choice.by_quarter else choice.copies)
+            for _ in range(pieces_in(choice, quarter))
         ]
         open_to = [[pool for pool, _ in self._open_to(choice)] for _, choice in units]
         return any(
@@ -156,10 +157,10 @@ class WithSharedSpares(Exhaustive):
         pools = self._problem.pools
         empty = {}
         for number, kind in enumerate(pools):
-            shapes = sorted((choice.shape for _, choice in here[number]), reverse=True)
-            taken = fewest(tuple(shapes), kind.node, kind.fabric)
+            pieces = sorted((choice for _, choice in here[number]), reverse=True)
+            taken = self._fewest(number, tuple(pieces))
             empty[number] = -1 if taken is None else nodes[number][quarter] - taken
-            if empty[number] < (kind.spare if shapes else 0):
+            if empty[number] < (kind.spare if pieces else 0):
                 return False
         for group in self._problem.spare_groups:
             least = [
@@ -182,38 +183,17 @@ class WithSharedSpares(Exhaustive):
                     return False
         return True
 
+    @cache  # noqa: B019 - a problem is solved once
+    def _fewest(self, pool: int, pieces: tuple[Choice, ...]) -> int | None:
+        """Nodes of a pool that hold these pieces; None where one cannot run."""
+        node = self._problem.pools[pool].node
+        most = sum(-(-one.shape.gpus // node.gpus) for one in pieces)
+        empty = [((),) * pool + ((((node,), ()),) * nodes,) for nodes in range(most + 1)]
+        others = ((),) * (len(self._problem.pools) - pool - 1)
+        units = tuple(map(Unit, pieces))
+        dues = (self._due(units, (*first, *others), (), ()) for first in empty)
+        return next((nodes for nodes, due in enumerate(dues) if due is not None), None)
+
     def _most(self, pools: Collection[int]) -> int:
         spare = sum(group.nodes or group.racks * 3 for group in self._problem.spare_groups)
         return super()._most(pools) + spare
-
-
-@cache
-def fewest(shapes: tuple[Shape, ...], node: Shape, fabric: bool) -> int | None:
-    """Nodes that hold these pieces, by trying every way; None where one cannot run."""
-    whole = 0
-    for one in (one for one in shapes if one.gpus >= node.gpus):
-        nodes, over = divmod(one.gpus, node.gpus)
-        joined = nodes == 1 or (fabric and one.spans)
-        hosts = one.cpus <= nodes * node.cpus and one.memory_mb <= nodes * node.memory_mb
-        if over or not joined or not hosts:
-            return None
-        whole += nodes
-    rest = tuple(one for one in shapes if one.gpus < node.gpus)
-    found = _bins(rest, (), (node.gpus, node.cpus, node.memory_mb))
-    return None if found is None else whole + found
-
-
-@cache
-def _bins(
-    shapes: tuple[Shape, ...], free: tuple[tuple[int, ...], ...], node: tuple[int, ...]
-) -> int | None:
-    if not shapes:
-        return len(free)
-    first, rest = (shapes[0].gpus, shapes[0].cpus, shapes[0].memory_mb), shapes[1:]
-    found = []
-    for at in range(len(free) + 1):
-        there = free[at] if at < len(free) else node
-        left = tuple(have - take for have, take in zip(there, first, strict=True))
-        if min(left) >= 0:
-            found.append(_bins(rest, tuple(sorted((*free[:at], left, *free[at + 1 :]))), node))
-    return min((one for one in found if one is not None), default=None)

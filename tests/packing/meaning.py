@@ -29,6 +29,11 @@ def slots(taken: int, first: int = 0, until: int = SLOTS) -> RunWindow:
     return RunWindow(taken * SLOT, first * SLOT, until * SLOT)
 
 
+def pieces_in(choice: Choice, quarter: int) -> int:
+    """Pieces of a unit in a quarter."""
+    return choice.by_quarter[quarter] if choice.by_quarter else choice.copies
+
+
 def stands(problem: Problem, nodes: Nodes) -> bool:
     """Whether the nodes in service, by pool and quarter, keep to every limit of their sites."""
     for quarter in range(problem.quarters):
@@ -99,11 +104,7 @@ def stands_in(demand: Demand, choice: Choice, mine: Pool, other: Pool) -> bool:
             and taken.run.hours <= held.run.hours
             and taken.cpus <= share * other.node.cpus
             and taken.memory_mb <= share * other.node.memory_mb
-            and all(
-                (way.by_quarter[q] if way.by_quarter else way.copies)
-                <= (choice.by_quarter[q] if choice.by_quarter else choice.copies)
-                for q in demand.quarters
-            )
+            and all(pieces_in(way, q) <= pieces_in(choice, q) for q in demand.quarters)
         ):
             return True
     return False

@@ -1,13 +1,18 @@
 """Every constraint alone decides, on problems that are solved in the head."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import pytest
 
 from planner.packing.build import build_master
 from planner.packing.master import CENTS_PER_UNIT
+from planner.packing.problem import RackSpace, Reserve, Supply
+from planner.packing.search import bound_cents
 from planner.packing.solver import solve_linear
+from tests.packing.draws import running, sharing, stages
 
 BUY = 10_000_000
-RENT = 3_000_000
 
 
 @pytest.fixture
@@ -108,3 +113,58 @@ def test_each_pool_keeps_spare_nodes_of_its_own(build, plan):
     assert plan(build.problem(pools, offers, apart)).cost_cents == 4 * BUY
     free = [build.units(1, ("a", 4, 0, 0)), build.units(1, ("a", 4, 0, 0), ("b", 4, 0, 0))]
     assert plan(build.problem(pools, offers, free)).acquired == ((2,), (0,))
+
+
+def test_an_order_is_as_large_as_what_stays_free_for_growth_asks(build, solve):
+    """Of nodes with one GPU, five are for each that runs: more than there are GPUs in use."""
+    pool = build.pool(node=(1, 80, 800_000))
+    problem = build.problem([pool], build.levels(1000, 700), [build.units(2, ("h100", 1, 0, 0))])
+    problem = replace(problem, reserves=(Reserve("h100", Fraction(4, 5)),))
+    assert solve(problem).acquired == ((0,), (10,))
+
+
+def test_a_pool_that_runs_nothing_keeps_no_spare(build, plan):
+    sold = Supply("fleet", "sell", 0, 3, (-9,))
+    problem = build.problem([build.pool(owned=3, spare=1)], [sold], [])
+    assert plan(problem).acquired == ((3,),)
+
+
+@pytest.mark.parametrize(("let_go", "cost"), [("switch off", 9000), ("sell", 1000)])
+def test_a_rack_is_free_for_others_where_a_node_is_sold_and_not_where_it_is_off(
+    build, solve, let_go, cost
+):
+    pools = [build.pool("a", owned=1), build.pool("b"), build.pool("b", site="far")]
+    offers = [build.buy(1000, pool=1), build.buy(9000, pool=2)]
+    supplies = [Supply("fleet", let_go, 0, 1, (0,)), *offers]
+    problem = build.problem(pools, supplies, [build.units(1, ("b", 8, 0, 0))])
+    racks = RackSpace("main", 1, 10, None, ((0, 10, 0), (1, 10, 0)))
+    assert solve(replace(problem, racks=(racks,))).cost_cents == cost
+
+
+def test_a_move_that_nothing_asks_for_is_not_made_even_if_it_is_free(build, plan):
+    pools = [build.pool("a", owned=1), build.pool("b", owned=1)]
+    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
+
+    for home, assigned in (("node-a/main", (1, 0)), ("node-b/main", (0, 1))):
+        solution = plan(build.problem(pools, [], [running(demand, home)]))
+        assert (solution.moved, solution.assigned) == ((0,), (assigned,))
+
+
+def test_of_plans_that_cost_the_same_units_go_on_where_they_are(build, solve):
+    """In the first quarter others hold the type that costs less; that it is free later is no
+    reason to change."""
+    pools = [build.pool("a", owned=1), build.pool("b", owned=1)]
+    supplies = [build.buy(BUY, BUY), build.buy(2 * BUY, 2 * BUY, pool=1)]
+    unit = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 1))
+    demands = [build.units(1, ("a", 8, 0, 0), quarters=(0,)), *stages(unit)]
+    assert solve(build.problem(pools, supplies, demands, 2)).assigned[1:] == ((0, 1), (0, 1))
+
+
+def test_the_bound_counts_whole_replicas_of_each_endpoint(build):
+    """Seven endpoints need two replicas each, fourteen in all: parts of them would fit one node."""
+    pools = [build.pool("h100"), build.pool("l40s")]
+    supplies = [build.buy(BUY), build.buy(3 * BUY, pool=1)]
+    unit = build.units(1, ("h100", 1, 0, 0), ("l40s", 1, 0, 0))
+    chats = [sharing(unit, 900_000, 950_000, count=2, name=f"chat {n}") for n in range(7)]
+    problem = build.problem(pools, supplies, chats)
+    assert bound_cents(problem, asked_gap=0.0, time_limit_s=10.0) == 2 * BUY

@@ -46,19 +46,6 @@ def by_the_hour(build, demands, hire=HOURLY, maximum=None) -> Problem:
     return problem
 
 
-@pytest.mark.parametrize(
-    ("demands", "hours"),
-    [
-        ([runs(2, 1, 2)], 5),
-        ([runs(1, 16, 2)], 10),
-        ([runs(1, 1, 2, until=20), runs(1, 1, 2, earliest=900)], 10),
-    ],
-    ids=["one node", "two at once", "far apart"],
-)
-def test_it_is_proved_that_short_runs_are_paid_for_the_minimum(hours_of, demands, hours):
-    assert hours_of(*demands, hire=HourlyTerms(1, 5)) == hours
-
-
 def test_what_an_offer_gives_at_once_has_its_price_under_limited_offers(build, solve):
     """One of three runs is had for its hours, two nodes are bought, and nothing is owned."""
     early, hours = runs(3, 8, 10, until=10), by_the_hour(build, (), maximum=1)

@@ -24,14 +24,6 @@ def two_offers(build):
     return build.problem(pools, offers, [demand], quarters=2)
 
 
-def test_what_is_not_needed_is_paid_all_the_same(two_offers, solve, faults):
-    problem = holding(two_offers, [Order("cheap", "main", 0, 1), Order("dear", "main", 1, 2)])
-    solution = solve(problem)
-    assert solution.acquired[:2] == ((1, 0), (0, 2))
-    assert solution.cost_cents == CHEAP + DEAR
-    assert not faults(problem, solution)
-
-
 def test_what_comes_late_enters_as_early_as_it_can_or_never(two_offers, plan):
     late = replace(two_offers.supplies[0], unit_cost_cents=(None, CHEAP // 2))
     problem = replace(two_offers, supplies=(late, *two_offers.supplies[1:]))

@@ -136,14 +136,6 @@ def test_a_cut_against_fractional_counts_holds_for_every_pattern(seed):
     check_cut(CuttingStock(NODE, shapes).separate(usage, nodes), shapes, usage, nodes)
 
 
-def test_a_cut_is_made_where_the_totals_fit_and_the_nodes_do_not():
-    """Each pair of these collides on another resource; no total needs more than two nodes."""
-    shapes = [Shape(1, 28, 600_000), Shape(4, 5, 500_000), Shape(5, 33, 100_000)]
-    stock = CuttingStock(NODE, shapes)
-    check_cut(stock.pack([1, 1, 1], 2), shapes, [1, 1, 1], 2)
-    assert isinstance(stock.pack([1, 1, 1], 3), Packed)
-
-
 def check_packed(
     packed: Packed, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
 ) -> None:

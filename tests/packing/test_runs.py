@@ -1,24 +1,21 @@
 """Runs of some weeks share GPUs one after the other, each rule alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
-from tests.packing.draws import draw
+from tests.packing.draws import draw, quota
 from tests.packing.meaning import slots
 
 NODE = 10_000_000
 ROUNDING = 1e-6
 
 
-def units(
-    count: int,
-    *choices: tuple[int, int, RunWindow],
-    gpu_type: str = "h100",
-    quarters: tuple[int, ...] = (0,),
-) -> Demand:
+def units(count: int, *choices: tuple[int, int, RunWindow]) -> Demand:
     """Units that take so many GPUs and cores for a run."""
-    made = (Choice(gpu_type, Shape(gpus, cpus, 0, run=run)) for gpus, cpus, run in choices)
-    return Demand(tuple(sorted(made)), quarters, count)
+    made = (Choice("h100", Shape(gpus, cpus, 0, run=run)) for gpus, cpus, run in choices)
+    return Demand(tuple(sorted(made)), (0,), count)
 
 
 def test_runs_fill_the_hours_before_one_that_is_released_late(build, solve, faults):
@@ -65,3 +62,18 @@ def test_where_a_node_more_cannot_be_had_fewer_runs_are_on_the_full_ones(
     solution = solve(problem, asked_gap=ROUNDING)
     assert not faults(problem, solution)
     assert solution.cost_cents == least_cost(problem)
+
+
+def test_runs_that_span_nodes_take_turns_under_a_quota(build, plan):
+    def asked(most, *demands):
+        owned = [replace(demand, owner="red") for demand in demands]
+        problem = build.problem([build.pool()], [build.buy(NODE)], owned)
+        return plan(replace(problem, quotas=(quota(most),)))
+
+    two = units(2, (16, 0, slots(6)))
+    assert asked(15, two) is None
+    assert asked(16, two).cost_cents == 2 * NODE
+    assert asked(16, two, units(1, (1, 0, slots(2)))) is None, "14 of 13 slots"
+    assert asked(16, two, units(1, (1, 0, slots(1)))) is not None
+    assert asked(16, units(2, (16, 0, slots(7)))) is None
+    assert asked(32, units(2, (16, 0, slots(7)))) is not None

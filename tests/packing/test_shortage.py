@@ -8,7 +8,7 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
 from planner.packing.conflict import conflict_of
-from planner.packing.problem import Demand, Limit, Pool, RackSpace, SpendLimit, Supply
+from planner.packing.problem import Demand, Limit, Pool, SpendLimit, Supply
 
 BUY = 10_000_000
 
@@ -43,16 +43,6 @@ def test_the_job_the_quarter_the_limit_and_the_remedy_are_named(build, told):
         "node-h100@main (h100, 8 GPUs each): 1 owned",
     )
     assert error.remedies == ("have 1 node more of node-h100@main in service from 2027Q1",)
-
-
-def test_an_offer_that_ends_at_its_maximum_is_named_with_it(build, told):
-    offer = build.buy(100, maximum=2)
-    error = told([build.pool()], [offer], [("big", build.units(5, ("h100", 8, 0, 0)))])
-    assert "at least 24 GPUs more" in error.headline
-    assert error.reasons[0].startswith("big: 3 of 5 units without room (2027Q1)")
-    assert any("offer buy-0 ends at 2 nodes" in reason for reason in error.reasons)
-    assert error.remedies[0].startswith("have 3 nodes more of node-h100@main")
-    assert error.remedies[1] == "raise the maximum of offer buy-0 by 3 nodes, to 5 nodes"
 
 
 def test_units_of_a_job_that_are_stated_apart_are_told_together(build, told):
@@ -163,15 +153,6 @@ def test_budgets_that_can_only_not_be_kept_together_are_named_with_their_figures
     assert error.remedies[0].startswith("raise capex in total by $100, to $500")
 
 
-def test_a_job_that_need_only_start_later_is_said_to(build, told):
-    """The server holds one at a time; it is taken for two quarters of three."""
-    first = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1))
-    second = build.units(1, ("h100", 8, 0, 0), quarters=(0,))
-    error = told([build.pool(owned=1)], [], [("long", first), ("short", second)], 3)
-    assert error.reasons[0].startswith("short: 1 of 1 unit without room")
-    assert error.remedies[-1] == "start short 2 quarters later"
-
-
 def test_where_units_fit_only_in_halves_the_job_that_gives_way_is_named(build, told):
     """Half of each node is free, the large unit needs a whole one: the fewest GPUs give way."""
     pools = [build.pool("a100", owned=1), build.pool("h100", owned=1)]
@@ -211,44 +192,8 @@ def test_raises_that_time_did_not_suffice_for_are_said_to_be_lacking(build, at_s
     assert error.remedies == ()
 
 
-def test_the_remedy_is_what_layouts_need_and_not_what_the_sums_would_do_with(build, at_site):
-    """15 GPUs fit two nodes by the sum; three units of 5 need three."""
-    limit = Limit("power at main", ((0, 10_000),), (20_000,), "W")
-    error = at_site(build.units(3, ("h100", 5, 0, 0)), [build.pool()], limits=[limit])
-    assert error.remedies == ("raise power at main by 10 kW, to 30 kW",)
-
-
-def test_limits_that_each_leave_no_plan_are_raised_together(build, at_site):
-    power = Limit("power at main", ((0, 10_000),), (10_000,), "W")
-    height = Limit("rack units at main", ((0, 6),), (6,), "U")
-    error = at_site(build.units(2, ("h100", 8, 0, 0)), [build.pool()], limits=[power, height])
-    assert error.headline == "no plan exists: power at main is 10 kW, at least 20 kW are needed"
-    assert error.remedies == (
-        "together: raise power at main by 10 kW, to 20 kW, "
-        "raise rack units at main by 6 U, to 12 U",
-    )
-
-
 def test_no_limit_is_offered_as_a_remedy_where_offers_bind(build, at_site):
     """The unit needs a node that holds it; no power makes one."""
     power = Limit("power at main", ((0, 10_000),), (10_000,), "W")
     error = at_site(build.units(1, ("h100", 4, 81, 0)), [build.pool()], limits=[power])
     assert error.remedies == ()
-
-
-def test_a_limit_of_another_site_is_not_blamed(build, at_site):
-    far = Limit("power at far", ((1, 10_000),), (90_000,), "W")
-    near = Limit("power at main", ((0, 10_000),), (10_000,), "W")
-    pools = [build.pool(), build.pool("l40s", site="far")]
-    error = at_site(build.units(2, ("h100", 8, 0, 0)), pools, limits=[near, far])
-    assert not any("far" in line for line in (*error.reasons, *error.remedies))
-
-
-def test_owned_nodes_that_do_not_fit_their_racks_are_said_to(build, at_site):
-    """Three of 14 U would fit 42 U by the sum, but a rack of 21 U holds one."""
-    racks = RackSpace("main", 2, 21, None, ((0, 14, 0),))
-    error = at_site(build.units(1, ("h100", 8, 0, 0)), [build.pool(owned=3)], racks=[racks])
-    assert error.headline == (
-        "no plan exists: the number of racks at main is 2, of 21 U each, at least 3 are needed"
-    )
-    assert error.remedies == ("raise the number of racks at main by 1, to 3",)

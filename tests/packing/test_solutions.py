@@ -76,18 +76,6 @@ def test_what_a_limited_offer_and_owned_nodes_take_off_the_bound_is_a_term_of_it
     assert solution.bound_cents == 140_00000
 
 
-def test_the_tags_of_units_of_several_pieces_add_up_too(build, solve):
-    demands = [
-        build.units(3, ("h100", 2, 5, 90_000), copies=(3,)),
-        build.units(2, ("h100", 1, 30, 20_000)),
-    ]
-    problem = build.problem([build.pool(owned=1)], [build.buy(10_000_000)], demands)
-    solution = solve(problem)
-    terms = sum(cents for _, cents in solution.bound_terms)
-    assert tagged(problem, solution) + terms == pytest.approx(solution.bound_cents)
-    assert solution.tags[0].cents > solution.tags[1].cents > 0
-
-
 @pytest.mark.parametrize("seen", [(catalogue, 100, 0), (unique, 50, 0)])
 def test_the_same_problem_has_the_same_solution(solved, solve, seen):
     generator, jobs, seed = seen

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Sequence
-from itertools import product
 
 import pytest
 
@@ -11,7 +10,6 @@ from planner.packing import incumbent
 from planner.packing import search as searching
 from planner.packing.solver import (
     Answer,
-    LinearMaster,
     Outcome,
     Program,
     Sense,
@@ -77,27 +75,6 @@ def test_a_program_without_variables_is_infeasible_if_one_of_its_rows_is(sense, 
     assert solve_linear(broken) is None
 
 
-def test_the_prices_of_a_linear_program_add_up_to_its_optimum():
-    program = program_of([3, 2, 9], [([1, 1, 0], ">=", 4), ([1, 0, 1], ">=", 3)])
-    duals = solve_linear(program)
-    assert duals is not None
-    assert duals.objective == pytest.approx(4 * duals.rows[0] + 3 * duals.rows[1])
-    assert duals.objective == pytest.approx(11)
-    assert duals.reduced_costs[2] > 0
-
-
-def test_a_covering_program_grows_by_columns_and_prices_its_rows():
-    master = LinearMaster([4, 8])
-    master.add([(0, 1)])
-    master.add([(1, 2)])
-    assert master.solve()[0] == pytest.approx(8)
-    master.add([(0, 1), (1, 2)])
-    objective, values, prices = master.solve()
-    assert objective == pytest.approx(4)
-    assert values[2] == pytest.approx(4)
-    assert 4 * prices[0] + 8 * prices[1] == pytest.approx(objective)
-
-
 @pytest.mark.parametrize(
     ("name", "program", "optimum"),
     [
@@ -130,34 +107,6 @@ def test_models_on_which_released_solvers_have_lied_are_solved_right(name, progr
     assert answer.outcome is Outcome.OPTIMAL
     assert answer.objective == pytest.approx(optimum), name
     assert answer.bound == pytest.approx(optimum), name
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_shortfalls_linked_to_at_most_so_many_pools_agree_with_trying_all(seed):
-    """Serve demand from pools that are open, pay for what is short, open at most some."""
-    rng = random.Random(seed)
-    pools, most = rng.randrange(2, 5), rng.randrange(1, 3)
-    demand = [rng.randrange(1, 50) + rng.choice((0, 0.5)) for _ in range(pools)]
-    capacity = [rng.randrange(1, 80) for _ in range(pools)]
-    penalty, fee = [rng.randrange(1, 30) for _ in range(pools)], rng.randrange(0, 200)
-    program = Program()
-    opened = [program.variable(f"open{i}", cost=fee, upper=1, integer=True) for i in range(pools)]
-    for index in range(pools):
-        served = program.variable(f"served{index}", upper=capacity[index])
-        short = program.variable(f"short{index}", cost=penalty[index])
-        program.row("demand", {served: 1.0, short: 1.0}, ">=", demand[index])
-        program.row("link", {served: 1.0, opened[index]: -1000.0}, "<=", 0.0)
-    program.row("most", dict.fromkeys(opened, 1.0), "<=", most)
-    best = min(
-        sum(fee for is_open in chosen if is_open)
-        + sum(
-            penalty[i] * max(0.0, demand[i] - (capacity[i] if chosen[i] else 0))
-            for i in range(pools)
-        )
-        for chosen in product((False, True), repeat=pools)
-        if sum(chosen) <= most
-    )
-    assert solve_integer(program, time_limit_s=10).objective == pytest.approx(best)
 
 
 def test_a_search_that_ends_without_a_plan_claims_neither_plan_nor_proof(build, monkeypatch):

@@ -5,11 +5,8 @@ from dataclasses import replace
 import pytest
 
 from planner.packing.build import kept_apart
-from planner.packing.problem import RackSpace
 from tests.packing.draws import draw, pinned, spare_group
 from tests.packing.meaning import stands_in
-
-PRICE = 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -44,29 +41,6 @@ def test_a_pinned_unit_and_one_over_several_nodes_wait_for_a_node_of_their_own_t
     shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
     pairs = [(pool, other) for shape in shapes for pool, other in shape.stand_ins if pool != other]
     assert not pairs
-
-
-@pytest.mark.parametrize(("racks", "bought"), [(2, None), (3, 9), (4, 8), (7, 7), (9, 7)])
-def test_what_outlasts_a_rack_is_spread_over_the_racks(build, solve, racks, bought):
-    """Six nodes at work; a rack holds four. Of two racks, one cannot hold six for the other."""
-    units = build.units(6, ("a", 8, 0, 0))
-    problem = build.problem([build.pool("a")], [build.buy(PRICE)], [units])
-    space = RackSpace("main", racks, 40, None, ((0, 10, 0),))
-    solution = solve(replace(problem, racks=(space,), spare_groups=(spare_group(0, racks=1),)))
-
-    assert (solution and solution.acquired[0][0]) == bought
-    if solution:
-        most = max(sum(n for _, n in rack.nodes) for rack in solution.racks[0][0])
-        assert most == bought - 6 == solution.spare[0][0]
-
-
-def test_a_feed_that_supplies_two_racks_asks_for_the_nodes_of_both(build, solve):
-    units = build.units(4, ("a", 8, 0, 0))
-    problem = build.problem([build.pool("a")], [build.buy(PRICE)], [units])
-    space = RackSpace("main", 6, 40, None, ((0, 10, 0),))
-    solution = solve(replace(problem, racks=(space,), spare_groups=(spare_group(0, racks=2),)))
-
-    assert solution.acquired == ((6,),)
 
 
 @pytest.mark.parametrize("features", ["runs", "mig", "shared", "runs mig", "runs shared", "today"])

@@ -1,10 +1,12 @@
 """Edits of a plan, one thing at a time, and what its check finds wrong then."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from planner.errors import CheckError
 from planner.inputs.settled import Inputs
@@ -15,75 +17,90 @@ from tests.stated import changed
 
 Edit = Callable[[Plan], Plan]
 
-
-_NAMES = ("id", "name", "node_type", "site", "team")
-
-
-def stating(**changes: Any) -> Edit:
-    """Other values of the plan's own fields; a function makes one of the value before."""
-    return lambda plan: changed(
-        plan,
-        **{
-            name: value(getattr(plan, name)) if callable(value) else value
-            for name, value in changes.items()
-        },
-    )
+_NOTICED = yaml.safe_load(Path(__file__).with_name("noticed.yaml").read_text(encoding="utf-8"))
+_NAMES = ("id", "name", "node", "offer", "node_type", "site", "team", "job")
 
 
-def within(field: str, **changes: Any) -> Edit:
-    """Another value within one of its parts."""
-    return lambda plan: changed(plan, **{field: changed(getattr(plan, field), **changes)})
-
-
-def entry(field: str, which: int | str | Callable[[Any], bool], **changes: Any) -> Edit:
-    """Other values of entries of a list, by place, by how their names end, or by a test of them.
-
-    `field` may be a path, such as `shortage.jobs`.
-    """
-    first, _, rest = field.partition(".")
-
-    def edited(plan: Any) -> Any:
-        if rest:
-            return changed(plan, **{first: entry(rest, which, **changes)(getattr(plan, first))})
-        return changed(
-            plan,
-            **{
-                field: tuple(
-                    changed(one, **changes) if _is(which, place, one) else one
-                    for place, one in enumerate(getattr(plan, field))
-                )
-            },
-        )
-
+def put(plan: Plan, place: str, value: Any) -> Plan:
+    """The plan with another value at a place, which is written as in noticed.yaml."""
+    *way, last = place.split(" > ")
+    edited: Plan = _within(plan, way, lambda outer: _with(outer, last, value))
     return edited
 
 
-def _is(which: int | str | Callable[[Any], bool], place: int, one: Any) -> bool:
-    if callable(which):
-        return which(one)
-    if isinstance(which, int):
-        return place == which
-    name = next((str(known) for name in _NAMES if (known := getattr(one, name, None))), "")
-    return name.endswith(which)
+def _within(whole: Any, way: list[str], edit: Callable[[Any], Any]) -> Any:
+    if not way:
+        return edit(whole)
+    first, *rest = way
+    return _with(whole, first, _within(_at(whole, first), rest, edit))
+
+
+def _at(whole: Any, step: str) -> Any:
+    if isinstance(whole, tuple):
+        return whole[_number(whole, step)]
+    return whole[step] if isinstance(whole, Mapping) else getattr(whole, step)
+
+
+def _with(whole: Any, step: str, value: Any) -> Any:
+    if isinstance(whole, tuple):
+        at = _number(whole, step)
+        return (*whole[:at], value, *whole[at + 1 :])
+    return {**whole, step: value} if isinstance(whole, Mapping) else changed(whole, **{step: value})
+
+
+def _number(entries: tuple[Any, ...], step: str) -> int:
+    if step.isdecimal():
+        return int(step)
+    names = (next(filter(None, (getattr(one, key, "") for key in _NAMES)), "") for one in entries)
+    return next(number for number, name in enumerate(names) if str(name).endswith(step))
+
+
+def _without(outer: Any, step: str) -> Any:
+    if isinstance(outer, Mapping):
+        return {key: value for key, value in outer.items() if key != step}
+    at = _number(outer, step)
+    return (*outer[:at], *outer[at + 1 :])
+
+
+def _twice(outer: Any, step: str) -> Any:
+    return (*outer, _at(outer, step))
+
+
+def _edited(plan: Plan, changes: dict[str, Any]) -> Plan:
+    for place, value in changes.items():
+        if place in ("without", "twice"):
+            *way, last = value.split(" > ")
+            more = (
+                _without if place == "without" else lambda outer, step: (*outer, _at(outer, step))
+            )
+            plan = _within(plan, way, partial(more, step=last))
+        else:
+            plan = put(plan, place, _frozen(value))
+    return plan
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    if isinstance(value, dict):
+        return {key: _frozen(one) for key, one in value.items()}
+    return value
+
+
+def noticed(plan: str) -> Any:
+    """A test takes `told` and `edit`: each row of noticed.yaml for this plan."""
+    rows = [(told, partial(_edited, changes=changes)) for told, changes in _NOTICED[plan].items()]
+    return pytest.mark.parametrize(("told", "edit"), rows, ids=[told for told, _ in rows])
 
 
 def pieces(quarter: int, edit: Callable[[Occupant], Occupant | None]) -> Edit:
     """Whoever holds a node in a quarter put through `edit`; None takes it away."""
 
-    def uses(plan: Plan) -> tuple[NodeUse, ...]:
-        edited = (
-            (use.node, tuple(filter(None, map(edit, use.occupants))))
-            for use in plan.placements[quarter]
-        )
+    def uses(before: tuple[NodeUse, ...]) -> tuple[NodeUse, ...]:
+        edited = ((use.node, tuple(filter(None, map(edit, use.occupants)))) for use in before)
         return tuple(NodeUse(node=node, occupants=held) for node, held in edited if held)
 
-    return lambda plan: changed(
-        plan,
-        placements=tuple(
-            uses(plan) if place == quarter else before
-            for place, before in enumerate(plan.placements)
-        ),
-    )
+    return lambda plan: put(plan, f"placements > {quarter}", uses(plan.placements[quarter]))
 
 
 def refused(inputs: Inputs, plan: Plan, jobs: tuple[SizedJob, ...] | None = None) -> str:

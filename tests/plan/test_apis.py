@@ -11,8 +11,8 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.planning.store import loads
-from tests.plan.edits import entry, refused
-from tests.stated import asked
+from tests.plan.edits import noticed, refused
+from tests.stated import asked, question, table
 
 MODEL = "llama-3.1-8b"
 
@@ -29,10 +29,7 @@ def hosted(**more: object) -> dict[str, Any]:
 
 
 def scenario(jobs: dict[str, Any], apis: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {
-        "format": 1,
-        "name": "GPUs or tokens",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-23"},
+    return question(2, as_of="2026-11-23") | {
         "offers": {"rent": {"node_type": "xe7740-l40s", "kind": "rent", "lead_time_weeks": 1}},
         "apis": apis,
         "jobs": jobs,
@@ -90,16 +87,6 @@ def test_cached_prompts_have_a_price_of_their_own():
     plan = plan_of(scenario({"rare": job}, {"a": hosted(usd_per_million_cached_tokens=0.02)}))
     # 78,840 requests × (500 × $0.2 + 500 × $0.02 + 500 × $0.6) per million tokens
     assert plan.apis[0].cents == (3232, 3232)
-
-
-def test_an_api_is_asked_no_more_often_than_its_limit():
-    jobs = {name: endpoint(0.02) for name in "abc"}
-    asked = scenario(jobs, {"hosted": hosted(requests_per_second=0.05)})
-    asked["offers"]["rent"]["maximum"] = 0
-    plan = plan_of({**asked, "policies": {"shortage": "drop"}})
-    assert sorted(on_apis(plan)) == ["a", "b"]
-    assert plan.shortage is not None
-    assert [job.name for job in plan.shortage.jobs] == ["c"]
 
 
 def test_where_every_way_is_closed_the_rate_limit_is_named_with_the_raise_that_helps():
@@ -214,36 +201,13 @@ def _tokens_cents(
     return total
 
 
-@pytest.mark.parametrize(
-    ("told", "edit"),
-    [
-        ("does not serve it", entry("jobs", "rare", on_apis=(("other", (1, 1)),))),
-        (
-            "more units of rare are on APIs than the 1",
-            entry("jobs", "rare", on_apis=(("hosted", (2, 1)),)),
-        ),
-        ("is not placed", entry("jobs", "rare", on_apis=())),
-        ("units on hosted are (1, -1)", entry("jobs", "rare", on_apis=(("hosted", (1, -1)),))),
-        ("the use of APIs", entry("apis", 0, present_cents=1)),
-    ],
-)
+@noticed("GPUs or tokens")
 def test_the_check_finds_a_unit_that_may_not_be_there_and_another_price(told, edit):
     inputs = asked(scenario(RARE, {"hosted": hosted()}))
     assert told in refused(inputs, edit(make_plan(inputs)))
 
 
-@pytest.mark.parametrize(
-    ("told", "api", "limits"),
-    [
-        ("job rare is on an API, but may not be", False, {}),
-        ("2027Q1: rare is on hosted, which is not to be had then", True, {"available": "2027Q2"}),
-        (
-            "2027Q2: hosted is asked 0.01 times a second, its limit is 0.001",
-            True,
-            {"requests_per_second": 0.001},
-        ),
-    ],
-)
+@table(__file__)
 def test_the_check_holds_a_plan_to_what_the_scenario_says_of_jobs_and_apis(told, api, limits):
     plan = plan_of(scenario(RARE, {"hosted": hosted()}))
     inputs = asked(scenario({"rare": endpoint(0.01, api=api)}, {"hosted": hosted(**limits)}))

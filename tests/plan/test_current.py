@@ -12,8 +12,8 @@ from planner.errors import InfeasibleError, InputError
 from planner.planning.make import make_plan
 from planner.planning.plan import CurrentPlacement, Plan
 from planner.planning.store import carried_over, dumps, loads
-from tests.plan.edits import refused, within
-from tests.stated import asked, changed, edited
+from tests.plan.edits import put, refused
+from tests.stated import asked, changed, edited, table
 
 SCENARIO = """
 format: 1
@@ -103,53 +103,10 @@ def test_units_keep_their_nodes_and_change_them_for_nothing_where_they_must():
     ]
 
 
-def test_pinned_units_stay_apart_on_their_nodes_in_every_quarter():
-    plan = make_plan(load(TOGETHER, PINNED))
-
-    assert current(plan).pinned == 2
-    for quarter in range(2):
-        assert nodes_of(plan, "small", 1, quarter) == ["xe9680-h100/here/01"]
-        assert nodes_of(plan, "small", 2, quarter) == ["xe9680-h100/here/02"]
-        assert nodes_of(plan, "whole", 1, quarter) == ["xe9680-h100/there/01"]
-
-
 PINNED = ("team: red", "team: red, pinned: true")
-FIRST = "the pin of unit 1 of small to xe9680-h100/here/01"
 
 
-@pytest.mark.parametrize(
-    ("told", "changes"),
-    [
-        (
-            "no plan for all jobs keeps the pin of unit 2 of small to xe9680-h100/here/02 (4",
-            [("here/2, gpus: 4}", "here/2, gpus: 4, pinned: true}")],
-        ),
-        (
-            "units 1, 2 of small to xe9680-h100/here/01 (8 of 8 GPUs, 120 of 112 cores)",
-            [TOGETHER, ("{gpus: 4}", "{gpus: 4, cpus: 60}"), PINNED, ("here/2", "here/01")],
-        ),
-        (
-            f"{FIRST} (it can run on h200-141gb-sxm alone)",
-            [
-                TOGETHER,
-                ("  b: {node_type: xe9680-h100,", "  b: {node_type: xe9680-h200,"),
-                ("team: red", "team: red, pinned: true, gpu_types: [h200-141gb-sxm]"),
-            ],
-        ),
-        (
-            "unit 1 of small to r760xa-l40s/here (each needs 1 of 4 GPUs, 100 of 64 cores of a",
-            [
-                ("a: {node_type: xe9680-h100, count: 2", "a: {node_type: r760xa-l40s, count: 2"),
-                ("b: {node_type: xe9680-h100,", "b: {node_type: xe7740-l40s,"),
-                ("{fixed: {gpus: 4}, count: 2", "{fixed: {gpus: 1, cpus: 100}, count: 1"),
-                ("node: xe9680-h100/here/01, gpus: 4", "pool: r760xa-l40s/here, pinned: true"),
-                ("  - {job: small, node: xe9680-h100/here/2, gpus: 4}\n", ""),
-                ("  whole: {fixed: {gpus: 16}, team: blue}\n", ""),
-            ],
-        ),
-    ],
-    ids=["of the room", "of its node", "of its GPU type", "of any node"],
-)
+@table(__file__)
 def test_a_pin_that_leaves_no_plan_is_named_with_the_figures(told, changes):
     with pytest.raises(InfeasibleError) as refusal:
         make_plan(load(*changes))
@@ -160,17 +117,7 @@ def test_a_pin_that_leaves_no_plan_is_named_with_the_figures(told, changes):
         assert refusal.value.remedies == (f"let unit {unit} of small move",)
 
 
-@pytest.mark.parametrize(
-    ("policy", "job", "fits"),
-    [
-        ("shared_gpus: true", "serve: {SMALL}", True),
-        ("mig: same-node", "serve: {SMALL}", True),
-        ("shared_gpus: true", "serve: {SMALL, whole_gpu: true}", False),
-        ("shared_gpus: false", "serve: {SMALL}", False),
-        ("shared_gpus: false", "fixed: {gpus: 1}, run: {hours: 500}", True),
-        ("shared_gpus: false", "fixed: {gpus: 1}", False),
-    ],
-)
+@table(__file__)
 def test_more_units_than_gpus_run_on_a_node_where_they_may_share_them(policy, job, fits):
     tiny = job.replace("SMALL", "model: llama-3.2-1b, context: 2048, concurrency: 4")
     changes = (
@@ -203,7 +150,7 @@ def test_the_check_sees_a_move_that_is_not_told_or_told_wrongly(moved):
         (first, changed(second, nodes=("xe9680-h100/here/01",))),
         (first, changed(second, leaves_pool=False)),
     ):
-        assert "moves" in refused(inputs, within("current", moves=moves)(plan))
+        assert "moves" in refused(inputs, put(plan, "current > moves", moves))
     assert "moves" in refused(inputs, changed(plan, current=None))
 
 
@@ -304,37 +251,15 @@ def test_a_pin_to_a_pool_that_is_gone_says_so(moved):
         make_plan(carried_over(later(*GONE, PINNED), dumps(moved[1]), Path("plan.json")))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ([("2027Q1", "2027Q2")], "says itself what runs today"),
-        ([("2027Q1", "2028Q1"), ("running:", "#"), ("  - {", "# {")], "says nothing of 2027Q4"),
-    ],
-)
+@table(__file__)
 def test_an_earlier_plan_that_cannot_say_it_is_refused(moved, changes, words):
     with pytest.raises(InputError, match=words):
         carried_over(load(*changes), dumps(moved[1]), Path("plan.json"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        (
-            ("count: 2, team", "count: 2, sites: [here], pinned: true, team"),
-            "'small' is pinned at 'there', but may run only at here",
-        ),
-        (
-            ("site: there}", "site: there, retires: 2027Q4}"),
-            "xe9680-h100/there/01 retires in 2027Q4, but 'small' is pinned to it and runs until "
-            "2027Q4",
-        ),
-    ],
-)
+@table(__file__)
 def test_pins_of_an_earlier_plan_that_cannot_be_kept_are_told_as_stated_ones(moved, changes, words):
-    pinned = (
-        changes if "pinned" in changes[1] else ("count: 2, team", "count: 2, pinned: true, team")
-    )
-    inputs = later(*dict.fromkeys((pinned, changes)))
+    inputs = later(*changes)
     with pytest.raises(InputError) as told:
         carried_over(inputs, dumps(moved[1]), Path("plan.json"))
     assert [(one.file, one.message) for one in told.value.findings] == [("plan.json", words)]

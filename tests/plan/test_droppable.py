@@ -15,9 +15,9 @@ from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sizing import explanation_document
 from planner.whatif.compare import compare_plans
 from planner.whatif.results import JobShort, summary_of
-from tests.plan.edits import entry, pieces, refused
+from tests.plan.edits import noticed, pieces, refused
 from tests.report.pages import plan_page
-from tests.stated import asked
+from tests.stated import asked, question
 
 CHAT = {"model": "llama-3.1-8b", "context": 8192, "concurrency": 16}
 
@@ -29,10 +29,7 @@ def chat(replicas: int, **changes: Any) -> dict[str, Any]:
 def scenario(jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """Three quarters with five servers of 8 GPUs, of which one retires before the last."""
     server = {"node_type": "xe9680-h100"}
-    return {
-        "format": 1,
-        "name": "short",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-21"},
+    return question(3, as_of="2026-11-21") | {
         "fleet": {
             "old": {**server, "count": 1, "retires": "2027Q3"},
             "own": {**server, "count": 4},
@@ -151,22 +148,10 @@ def test_a_plan_goes_on_from_one_with_units_that_are_short(tmp_path):
     assert (plan.current.units, plan.current.stopped) == (38, 6)
 
 
-@pytest.mark.parametrize(
-    ("update", "words"),
-    [
-        ({"short": (0, 0, 7)}, "2027Q3: 7 units of chat short, 6 may be"),
-        ({"short": (0, 0, 5)}, "units short) is [(50, 1, 0, 0, 1, 6)]"),
-        ({"short": (0, 1, 6)}, "units short) is [(50, 1, 0, 0, 1, 6)]"),
-        ({"short": (0, 0, -6)}, "2027Q3: -6 units of chat short, 6 may be"),
-        ({"short": (0, 6)}, "quarters of units short is 2, the inputs give 3"),
-        ({"short": ()}, "units short is False, the inputs give True"),
-        ({"outcome": "dropped"}, "units short, dropped is True"),
-        ({"delay_quarters": 1}, "delay, on time is 1"),
-    ],
-)
-def test_the_check_notices_what_is_told_wrongly_of_units(in_part, update, words):
+@noticed("six units short")
+def test_the_check_notices_what_is_told_wrongly_of_units(in_part, told, edit):
     inputs, plan = in_part
-    assert words in refused(inputs, entry("shortage.jobs", 0, **update)(plan))
+    assert told in refused(inputs, edit(plan))
 
 
 def test_the_check_counts_the_units_that_are_placed_and_asks_whether_any_may_be_short(in_part):

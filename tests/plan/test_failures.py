@@ -7,6 +7,7 @@ import re
 import pytest
 
 import planner
+from tests.stated import question
 
 PER_GPU_YEAR = 0.173
 
@@ -14,10 +15,8 @@ PER_GPU_YEAR = 0.173
 def warnings(nodes, **policies):
     """What is told of the pool, of so many nodes in use."""
     plan = planner.plan(
-        {
-            "format": 1,
-            "name": "Failures",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+        question()
+        | {
             "policies": policies,
             "fleet": {"own": {"node_type": "xe9680-h100", "count": nodes + 20}},
             "jobs": {"work": {"fixed": {"gpus": 8}, "count": nodes}},

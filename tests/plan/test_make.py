@@ -1,5 +1,7 @@
 """What is sized once serves many plans, and lets no edit of one through."""
 
+from pathlib import Path
+
 import pytest
 
 from planner.errors import CheckError
@@ -7,35 +9,12 @@ from planner.planning.make import make_plan
 from planner.planning.store import dumps
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers, size_portfolio
-from tests.stated import asked, changed
-
-SCENARIO = """
-format: 1
-name: two quarters
-horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-11-21}
-fleet:
-  first: {node_type: xe9680-h100, count: 1}
-offers:
-  buy-h100: {node_type: xe9680-h100, kind: buy, price_usd: 325000, quote: Q-1, lead_time_weeks: 14}
-  rent-h100: {node_type: xe9680-h100, kind: rent, price_usd_per_gpu_hour: 4.14}
-  buy-l40s: {node_type: r760xa-l40s, kind: buy, price_usd: 70000}
-jobs:
-  assistant:
-    serve: {model: llama-3.1-70b}
-    count: 1
-    growth_per_quarter: 100%
-  tuner:
-    tune: {model: llama-3.1-8b, method: qlora, base_bits: 4, deploy: {replicas: 2}}
-    quarters: 2027Q1
-  notebooks:
-    fixed: {gpus: 1, cpus: 4, memory_gb: 32}
-    count: 3
-"""
+from tests.stated import changed, load_inputs
 
 
 @pytest.fixture(scope="module")
 def inputs():
-    return asked(SCENARIO)
+    return load_inputs(Path(__file__).parents[2] / "scenarios" / "quickstart.yaml")
 
 
 @pytest.fixture(scope="module")

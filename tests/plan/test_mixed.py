@@ -16,9 +16,7 @@ SCENARIO = """
 format: 1
 name: Mixed
 horizon: {{first_quarter: 2027Q1, quarters: {quarters}}}
-offers:
-  h100: {{node_type: xe9680-h100, kind: rent, maximum: 1, price_usd_per_gpu_hour: 3}}
-  l40s: {{node_type: r760xa-l40s, kind: rent, price_usd_per_gpu_hour: 1.2}}
+{have}
 policies: {policies}
 finance: {{discount_rate_per_year: 0}}
 {apis}
@@ -38,8 +36,16 @@ JOB = """
 """
 
 
-def scenario(*jobs, quarters=1, policies="{}", apis=""):
-    return SCENARIO.format(quarters=quarters, policies=policies, apis=apis, jobs="".join(jobs))
+RENTED = """\
+offers:
+  h100: {node_type: xe9680-h100, kind: rent, maximum: 1, price_usd_per_gpu_hour: 3}
+  l40s: {node_type: r760xa-l40s, kind: rent, price_usd_per_gpu_hour: 1.2}
+"""
+
+
+def scenario(*jobs, have=RENTED, **changes):
+    stated = {"quarters": 1, "policies": "{}", "apis": "", **changes}
+    return SCENARIO.format(have=have, jobs="".join(jobs), **stated)
 
 
 def planned(*jobs, **changes):
@@ -114,28 +120,8 @@ def test_what_is_missing_is_told_in_replicas():
 
 def test_on_gpus_that_cost_nothing_more_no_replica_runs_that_is_not_needed():
     """Two servers stand there anyway: each quarter has what its traffic takes, and keeps it."""
-    scenario = {
-        "format": 1,
-        "name": "Owned",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 3},
-        "fleet": {"here": {"node_type": "xe9680-h100", "count": 2}},
-        "jobs": {
-            "chat": {
-                "serve": {
-                    "model": "llama-3.1-70b",
-                    "bits": 8,
-                    "load": {
-                        "requests_per_second": {"2027Q1": 1, "2027Q2": 6},
-                        "input_tokens": 1000,
-                        "output_tokens": 400,
-                    },
-                    "latency": {"tpot_ms": 50},
-                    "mixed": True,
-                }
-            }
-        },
-    }
-    made = planner.plan(scenario)._plan
+    owned = "fleet: {here: {node_type: xe9680-h100, count: 2}}"
+    made = planned(endpoint("{2027Q1: 1, 2027Q2: 6}"), have=owned, quarters=3)._plan
     (job,) = made.jobs
     ways = {one.way: one for one in made.sizings[job.sizing].candidates}
     counts = dict(job.replicas)

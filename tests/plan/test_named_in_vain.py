@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import planner
+from tests.stated import question
 
 NAMED: dict[str, Any] = {
     "policies": {"spare_nodes": {"xe9680-h200": 1}, "growth_reserve": {"l40s-48gb": "20%"}},
@@ -15,10 +16,7 @@ NAMED: dict[str, Any] = {
 
 
 def scenario(more):
-    return {
-        "format": 1,
-        "name": "In vain",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 2},
+    return question(2) | {
         "offers": {"h100": {"node_type": "xe9680-h100", "kind": "buy"}},
         "jobs": {"chat": {"fixed": {"gpus": 2}, "team": "red"}},
         **more,

@@ -8,16 +8,14 @@ from hypothesis import strategies as st
 
 import planner
 from tests.properties.questions import drawing
+from tests.stated import question
 
 BOTH, FIRST, THEN = "2027Q1..2027Q2", "2027Q1", "2027Q2"
 
 
 def planned(nodes: int, jobs: dict[str, Any], quarters: int = 2, **more: Any) -> Any:
     """A plan of these jobs on owned nodes of eight H100 alone."""
-    asked = {
-        "format": 1,
-        "name": "placed",
-        "horizon": {"first_quarter": FIRST, "quarters": quarters},
+    asked = question(quarters) | {
         "fleet": {"own": {"node_type": "xe9680-h100", "count": nodes}},
         "jobs": jobs,
         **more,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import planner
-from tests.stated import own_nodes
+from tests.stated import own_nodes, question
 
 CATALOG = own_nodes(
     tall={"gpu_type": "h100-80gb-sxm", "rack_units": 8, "max_power_kw": 9, "mean_power_kw": 5},
@@ -29,10 +29,7 @@ def racks(tmp_path):
         one = {"fixed": {"gpus": 8}}
         until = f"2027Q1..{fleet['tall'].pop('used_until')}" if "tall" in fleet else ""
         rent = {"kind": "rent", "price_usd_per_gpu_hour": 2, "quote": "q", "node_type": "low"}
-        asked = {
-            "format": 1,
-            "name": "hall",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-01"},
+        asked = question(3, as_of="2026-11-01") | {
             "sites": {"main": {"racks": {"count": 2, "units": 10, "power_kw": power_kw}}},
             "fleet": {
                 name: {"node_type": name, "count": 1, **more} for name, more in fleet.items()

@@ -14,9 +14,9 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps
 from planner.whatif.alternatives import keeping_owned_nodes
-from tests.plan.edits import entry, refused, stating
+from tests.plan.edits import noticed, refused
 from tests.report.pages import justification, plan_page, quarterly
-from tests.stated import load_inputs, own_nodes
+from tests.stated import load_inputs, own_nodes, question, table
 
 CATALOG = own_nodes(
     old={
@@ -160,11 +160,6 @@ def test_a_residual_value_is_what_the_useful_life_leaves(plan_of):
     assert plan.releases[0].price_text == "what 5 years leave of $100,000 paid in 2024Q1"
 
 
-def test_nodes_leave_in_the_quarters_of_the_sale_alone(plan_of):
-    plan = plan_of({"fleet.old.sale.quarters": "2027Q3"})
-    assert [line.quarter for line in plan.releases if line.action == "sell"] == ["2027Q3"]
-
-
 def test_a_node_that_retires_may_be_sold_then(plan_of):
     changes = {
         "fleet.old.retires": "2027Q4",
@@ -254,58 +249,20 @@ def test_doing_nothing_keeps_every_node(inputs):
     }
 
 
-BROKEN = [
-    ("is owned but not in service in every quarter", entry("nodes", "02", off=())),
-    ("is in service in (), not in quarters", entry("nodes", "04", sold=None)),
-    ("is off in ('2027Q2',), in which it is not", entry("nodes", "04", off=("2027Q2",))),
-    (
-        "2 nodes of fleet entry old are sold, at most 1 may be",
-        entry("nodes", "03", sold="2027Q1", off=()),
-    ),
-    ("the list of nodes let go is []", stating(releases=())),
-    ("count of sell old is 2", entry("releases", 0, count=2)),
-    ("unit_price_cents of sell old is 1", entry("releases", 0, unit_price_cents=1)),
-    ("total_cents of sell old is 1", entry("releases", 0, total_cents=1)),
-    ("saved_cents of sell old is 1", entry("releases", 0, saved_cents=1)),
-    ("given_up_cents of sell old is 0", entry("releases", 0, given_up_cents=0)),
-    ("present_cents of sell old is 1", entry("releases", 0, present_cents=1)),
-    ("quote of sell old is another", entry("releases", 0, quote="another")),
-    (
-        "sale is missing from the costs",
-        stating(costs=lambda costs: tuple(one for one in costs if one.name != "sale")),
-    ),
-]
+@noticed("old servers")
+def test_the_check_notices_when(inputs, plan, told, edit):
+    assert told in refused(inputs, edit(plan))
 
 
-@pytest.mark.parametrize(("expected", "broken"), BROKEN)
-def test_the_check_notices_when(inputs, plan, expected, broken):
-    assert expected in refused(inputs, broken(plan))
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {"fleet.old.may_switch_off": False, "fleet.old.support_while_off": "charged"},
-            "is switched off, fleet entry old does not allow it",
-        ),
-        ({"fleet.old.sale": None}, "is sold in 2027Q1, in which nobody buys it"),
-        (
-            {"running": [{"job": "always", "node": "old/main/04", "pinned": True}]},
-            "node old/main/04 is let go, and a unit is pinned to it",
-        ),
-    ],
-)
+@table(__file__)
 def test_the_check_lets_nothing_go_that_must_stay(asked, plan, changes, expected):
     assert expected in refused(asked(changes), plan)
 
 
 def test_where_every_owned_node_is_sold_the_documents_have_no_empty_table(tmp_path):
     made = planner.plan(
-        {
-            "format": 1,
-            "name": "all sold",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 2},
+        question(2)
+        | {
             "fleet": {
                 "old": {"node_type": "xe9680-a100", "count": 1, "sale": {"price_usd": 200_000}}
             },

@@ -14,7 +14,7 @@ import planner
 from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
 from tests.plan.edits import pieces, refused
-from tests.stated import asked, changed
+from tests.stated import asked, changed, question
 
 SCENARIO = """
 format: 1
@@ -96,10 +96,7 @@ def damaged(job, run, at, **changes):
 )
 def test_runs_hold_as_few_gpus_as_their_windows_allow(window, gpus):
     """40 × 30 h are 1,200 of the 2,190 hours of a quarter; in two weeks, 4 GPUs have 1,344."""
-    scenario = {
-        "format": 1,
-        "name": "Runs",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 1, "as_of": "2026-12-01"},
+    scenario = question(1, as_of="2026-12-01") | {
         "fleet": {"own": {"node_type": "xe9680-h100", "count": 6}},
         "jobs": {
             "short": {
@@ -150,10 +147,8 @@ def test_a_run_at_other_hours_than_it_may_is_refused(inputs, plan, job, run, at,
 def told_of_few_hours(**changes):
     """The warning of nodes that run little, and their net present cost in USD."""
     made = planner.plan(
-        {
-            "format": 1,
-            "name": "A few hours",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 2},
+        question(2)
+        | {
             "offers": {
                 "h200": {"node_type": "xe9680-h200", "kind": "rent"},
                 **changes.pop("offers", {}),

@@ -17,7 +17,7 @@ from planner.planning.plan import PartitionSaving
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
-from tests.plan.edits import pieces, refused
+from tests.plan.edits import noticed, pieces, refused
 from tests.stated import asked, changed
 
 H100 = "h100-80gb-sxm"
@@ -93,68 +93,24 @@ def test_explain_says_which_hours_and_slices(parted):
     ]
 
 
-def edited(job, unit=1, **changes):
-    """One occupant of the plan changed."""
-    return pieces(0, lambda one: changed(one, **changes) if _is(one, job, unit) else one)
-
-
-def part(job, unit=1, **changes):
-    """The part that it takes of a GPU; of each unit if no number is given."""
-    return pieces(
-        0,
-        lambda one: changed(one, part=changed(one.part, **changes)) if _is(one, job, unit) else one,
-    )
-
-
-def _is(one, job, unit):
-    return one.job == job and unit in (None, one.unit)
-
-
-def every_part(plan):
-    """All that share a GPU by memory say that it has less."""
-    return pieces(
-        0, lambda one: changed(one, part=changed(one.part, of=40_000)) if one.part else one
-    )(plan)
-
-
-BROKEN = [
-    ("4 Feb 23:00: GPU 3 of", edited("then", hours=(839, 1511))),
-    ("runs for 671 h, it needs 672", edited("then", hours=(840, 1511))),
-    ("runs for 673 h, it needs", edited("then", hours=(840, 1513))),
-    ("runs for 2,160 h, it needs 672", edited("beside", hours=None)),
-    ("on 28 Jan 23:00, its release is 29 Jan 00:00", edited("beside", hours=(671, 1343))),
-    ("on 12 Feb 01:00, its deadline is 12 Feb 00:00", edited("first", hours=(169, 1009))),
-    ("holds hours 1500 to 2172 of 2,160", edited("then", hours=(1500, 2172))),
-    ("GPU 0 of xe9680-h100/main/01 is held", edited("then", gpus=(0, 1))),
-    ("slice 5 is of the 1g.10gb of small and of the 3g.40gb of half", part("small", first=5)),
-    ("begins at memory slice 3, it may at 0, 4", part("half", first=3)),
-    ("states memory slices (3, 8)", part("half", taken=3)),
-    ("is on 1g.10gb, its way to run takes 3g.40gb", part("half", profile="1g.10gb", taken=1)),
-    ("the 5g.60gb of half on xe9680-h100/main/01 is no partition", part("half", profile="5g.60gb")),
-    ("is held 5 times", edited("half", part=None)),
-    ("parts are held all quarter", edited("small", hours=(1, 4))),
-    ("is partitioned for small, and half shares it", part("half", profile=None, of=80_000)),
-    (f"may not use {H100} shared", edited("small", way=f"{H100} shared")),
-    ("2027Q1, 1 Jan 00:00: xe9680-h100/main/01 has", edited("small", memory_mb=1_900_000)),
-]
-BROKEN_BY_MEMORY = [
-    ("takes 9,000 MB of a GPU", part("small", taken=9_000)),
-    ("holds 9324 of 0", part("small", of=0)),
-    ("counts on 90,000 MB", part("small", of=90_000)),
-    ("has 40,000 MB to share, 67,292 are taken", every_part),
-]
-
-
-@pytest.mark.parametrize(("told", "broken"), BROKEN)
-def test_the_check_notices_when(parted, told, broken):
+@noticed("GPUs in parts and in turn")
+def test_the_check_notices_when(parted, told, edit):
     inputs, plan = parted
-    assert told in refused(inputs, broken(plan))
+    assert told in refused(inputs, edit(plan))
 
 
-@pytest.mark.parametrize(("told", "broken"), BROKEN_BY_MEMORY)
-def test_the_check_notices_of_memory_that_is_shared_when(by_memory, told, broken):
+@noticed("GPUs shared by memory")
+def test_the_check_notices_of_memory_that_is_shared_when(by_memory, told, edit):
     inputs, plan = by_memory
-    assert told in refused(inputs, broken(plan))
+    assert told in refused(inputs, edit(plan))
+
+
+def test_the_check_notices_parts_that_are_more_than_all_of_them_say_there_is(by_memory):
+    inputs, plan = by_memory
+    less = pieces(
+        0, lambda one: changed(one, part=changed(one.part, of=40_000)) if one.part else one
+    )
+    assert "has 40,000 MB to share, 67,292 are taken" in refused(inputs, less(plan))
 
 
 def test_policies_on_parts_are_kept(parted, by_memory):

@@ -14,9 +14,9 @@ from planner.planning.plan import Plan, PriorityUse, Shortage, ShortJob
 from planner.reporting.markdown import render
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sizing import explanation_document
-from tests.plan.edits import Edit, entry, refused, stating, within
+from tests.plan.edits import noticed, put, refused
 from tests.report.pages import plan_page
-from tests.stated import asked, changed
+from tests.stated import asked, changed, question, table
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}
 BUY = {
@@ -34,10 +34,7 @@ def job(gpus: int, **changes: Any) -> dict[str, Any]:
 
 def scenario(jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """Three quarters with one owned server of 8 GPUs, in which jobs may give way."""
-    return {
-        "format": 1,
-        "name": "shortage",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-21"},
+    return question(3, as_of="2026-11-21") | {
         "fleet": {"own": SERVER},
         "finance": {"support_share_per_year": 0, "energy_usd_per_kwh": 0},
         "policies": {"shortage": "drop"},
@@ -101,21 +98,7 @@ def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so():
     assert make_plan(read(jobs)).shortage == changed(plan.shortage, steps=())
 
 
-@pytest.mark.parametrize(
-    ("limit", "cause", "remedy"),
-    [
-        (
-            {"budget": {"capex_usd": 250_000}},
-            "capex in total is $250,000, at least $300,000 are needed",
-            "raise capex in total by $50,000, to $300,000",
-        ),
-        (
-            {"sites": {"main": {"power_kw": 15}}},
-            "power at main is 15 kW, at least 20.4 kW are needed",
-            "raise power at main by 5.4 kW, to 20.4 kW",
-        ),
-    ],
-)
+@table(__file__)
 def test_a_limit_drops_what_it_has_no_room_for_and_names_the_raise(limit, cause, remedy):
     jobs = {"a": job(8, priority=90), "b": job(8, priority=10, quarters="2027Q2..2027Q3")}
     told = short(make_plan(read(jobs, offers={"buy": BUY}, **limit)), "b")
@@ -195,37 +178,6 @@ def test_room_that_would_go_to_a_more_important_job_is_not_promised_to_another()
     assert "What would keep it as asked, if b and c did not take the room first:" in last
 
 
-def first(**changes: Any) -> Edit:
-    """Other words about the first job that gives way."""
-    return entry("shortage.jobs", 0, **changes)
-
-
-BROKEN = [
-    ("it may slip by 1", first(delay_quarters=3)),
-    ("job waits is required, but dropped", first(outcome="dropped", delay_quarters=0)),
-    ("its priority is 51", first(priority=51)),
-    ("units asked for", first(asked=(9, 9, 9))),
-    ("its deployment", first(deployment="waits-serving")),
-    ("has none such", first(name="none")),
-    (
-        "gives way 2 times",
-        lambda p: within("shortage", jobs=p.shortage.jobs * 2)(p),
-    ),
-    ("is not placed", stating(shortage=None)),
-    ("(priority, jobs, dropped", entry("shortage.priorities", 0, delayed=0)),
-    (
-        "not that nobody gives way without need",
-        entry("shortage.priorities", 0, proved=False),
-    ),
-    (
-        "not that nobody gives way without need",
-        lambda p: within("shortage", bound_cents=p.proof.cost_cents - 1)(
-            within("proof", asked_gap=0.0)(p)
-        ),
-    ),
-]
-
-
 @pytest.fixture(scope="module")
 def judged() -> tuple[Inputs, Plan]:
     """A plan in which a required job waits and another is dropped."""
@@ -241,10 +193,17 @@ def judged() -> tuple[Inputs, Plan]:
     return inputs, plan
 
 
-@pytest.mark.parametrize(("noticed", "spoil"), BROKEN)
-def test_the_check_notices_when(judged, noticed, spoil):
+@noticed("a job that waits and one that is dropped")
+def test_the_check_notices_when(judged, told, edit):
     inputs, plan = judged
-    assert noticed in refused(inputs, spoil(plan))
+    assert told in refused(inputs, edit(plan))
+
+
+def test_the_check_notices_a_bound_that_proves_less(judged):
+    inputs, plan = judged
+    plan = put(plan, "proof > asked_gap", 0.0)
+    plan = put(plan, "shortage > bound_cents", plan.proof.cost_cents - 1)
+    assert "not that nobody gives way without need" in refused(inputs, plan)
 
 
 def test_the_check_notices_a_job_that_is_dropped_where_none_may_be():

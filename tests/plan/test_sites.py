@@ -20,9 +20,9 @@ from planner.reporting import markdown
 from planner.reporting.documents import justification_document
 from planner.reporting.sections.capacity import sites_section
 from planner.reporting.traced import TracedPlan
-from tests.plan.edits import entry, refused, stating
+from tests.plan.edits import noticed, refused
 from tests.report.pages import justification
-from tests.stated import changed, edited, own_nodes, stated
+from tests.stated import changed, edited, own_nodes, stated, table
 
 CATALOG: dict[str, dict[str, Any]] = {
     "cool": {
@@ -123,55 +123,12 @@ def test_a_job_stays_where_its_label_says_others_make_room_and_later_power_is_us
     assert {told, "each unit runs at a site that its job may use"} <= {*plan.proof.checks}
 
 
-def of_west(node):
-    return node.site == "west"
+@noticed("two sites")
+def test_the_check_notices_when(inputs, plan, told, edit):
+    assert told in refused(inputs, edit(plan))
 
 
-BROKEN = [
-    ("rack 1 of east: the nodes take 18 of 14 U", entry("nodes", "east/03", racks=(1, 1))),
-    ("rack 1 of east: the nodes take 30 of 20 kW", entry("nodes", "east/03", racks=(1, 1))),
-    ("stands in rack 3, east has 2", entry("nodes", "east/01", racks=(3, 3))),
-    (
-        "is not in a rack in every quarter in which it stands",
-        entry("nodes", "east/01", racks=()),
-    ),
-    ("the list of its racks is (1, 1)", entry("nodes", of_west, racks=(1, 1))),
-    (
-        "site east: taken power_w is (20000, 40000)",
-        entry("sites", "east", taken={"power_w": (20_000, 40_000)}),
-    ),
-    ("site east: racks_used is (1, 1)", entry("sites", "east", racks_used=(1, 1))),
-    ("the list of sites", stating(sites=lambda sites: sites[:1])),
-    ("job home: its sites is ()", entry("jobs", "home", sites=())),
-]
-
-
-@pytest.mark.parametrize(("expected", "broken"), BROKEN)
-def test_the_check_notices_when(inputs, plan, expected, broken):
-    assert expected in refused(inputs, broken(plan))
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (("2027Q1: 30", "2027Q1: 29.999"), "2027Q1: east: the nodes take 30 of 29.999 kW"),
-        (("power_kw: 100", "power_kw: 19"), "2027Q2: west: the nodes take 20 of 19 kW of power"),
-        (("rack_units: 20", "rack_units: 11"), "west: the nodes take 12 of 11 U of rack units"),
-        (
-            ("rack_units: 20", "rack_units: 20, network_ports: {2027Q1: 20, 2027Q2: 17}"),
-            "2027Q2: west: the nodes take 18 of 17 ports of network ports",
-        ),
-        (("units: 14", "units: 11"), "rack 1 of east: the nodes take 12 of 11 U"),
-        (("count: 2, units", "count: 1, units"), "stands in rack 2, east has 1"),
-        (("count: 2}", "count: 2, sites: [east]}"), "is at west, it may run at east alone"),
-        (("labels: [eu]}", "labels: [us]}"), "is at east, it may run at west alone"),
-        (
-            ("jobs:", "policies: {growth_reserve: {h100-80gb-sxm: 1%}}\njobs:"),
-            "0 of 40 GPUs of h100-80gb-sxm are free",
-        ),
-        (("[eu]\n", "[eu]\n    spare_nodes: 1\n"), "cool at east must keep 1 spare, 0 of 3"),
-    ],
-)
+@table(__file__)
 def test_a_plan_for_other_sites_does_not_pass(read, plan, change, expected):
     """Each limit of a site, made stricter by a little than what the plan takes of it."""
     assert expected in refused(read(change), plan)
@@ -232,61 +189,7 @@ def test_a_deployment_stays_where_its_tuning_job_may_run(read):
 DEAR = "dear: {node_type: wet, kind: buy, site: west, price_usd: 400000, quote: q"
 
 
-@pytest.mark.parametrize(
-    ("change", "place", "message", "hint"),
-    [
-        (
-            ("labels: [eu]}", "labels: [eu, us]}"),
-            "jobs.home.labels",
-            "no site carries all of its labels",
-            "",
-        ),
-        (
-            ("cooling: [air, liquid]", "cooling: [air]"),
-            "offers.dear.node_type",
-            "'wet' needs liquid cooling, site 'west' has air alone",
-            "add 'liquid'",
-        ),
-        (
-            ("2027Q1: 30", "2027Q1: 19"),
-            "sites.east.power_kw",
-            "19 kW in 2027Q1 are less than the 20 kW",
-            "",
-        ),
-        (("2027Q2: 40", "2027Q3: 40"), "sites.east.power_kw.2027Q3", "lies after the horizon", ""),
-        (
-            ("units: 14", "units: 5"),
-            "fleet.first.node_type",
-            "no rack of site 'east' holds a 'cool', it takes 6 U of 5",
-            "",
-        ),
-        (("power_kw: 20", "power_kw: 9"), "offers.near.node_type", "it takes 10 kW of 9", ""),
-        (
-            ("cooling: [air]", "rack_units: 11"),
-            "sites.east.rack_units",
-            "11 U in 2027Q1 are less than the 12 U that the nodes owned there take",
-            "",
-        ),
-        (
-            ("rack_units: 20", "network_ports: {2027Q2: 20}"),
-            "sites.west.network_ports",
-            "says nothing of 2027Q1",
-            "state one for 2027Q1",
-        ),
-        (
-            ("cooling: [air]", "network_ports: 17"),
-            "sites.east.network_ports",
-            "17 ports in 2027Q1 are less than the 18 ports that the nodes owned there take by",
-            "",
-        ),
-        (
-            of_own("max_power_kw: 5.5"),
-            "offers.near.max_power_kw",
-            "5.5 kW are less than its 8 GPUs draw at their limit, 5.6 kW",
-            "",
-        ),
-    ],
-)
+@table(__file__)
 def test_what_cannot_stand_there_is_refused_with_its_place(read, change, place, message, hint):
     with pytest.raises(InputError) as caught:
         read(change)
@@ -295,14 +198,7 @@ def test_what_cannot_stand_there_is_refused_with_its_place(read, change, place, 
     assert hint in (found[place].hint or "")
 
 
-@pytest.mark.parametrize(
-    ("key", "told", "short", "raised"),
-    [
-        ("power_kw", "power at west is 15 kW, at least 20 kW are needed", 15, 20),
-        ("rack_units", "rack units at west is 8 U, at least 12 U are needed", 8, 12),
-        ("network_ports", "network ports at west is 17 ports, at least 18 ports are", 17, 18),
-    ],
-)
+@table(__file__)
 def test_a_site_that_is_too_small_says_of_what_and_by_how_much(read, key, told, short, raised):
     """What the remedy says, done to the letter, gives a plan."""
 
@@ -319,16 +215,6 @@ def test_a_site_that_is_too_small_says_of_what_and_by_how_much(read, key, told, 
     assert needed is not None
     assert int(needed[1]) == raised
     assert site_of(make_plan(asked(raised)), "away", 1) == ["west"] * 2
-
-
-def test_ports_that_come_later_are_used_when_they_are_there(read):
-    """Two nodes of 9 ports are owned; the third and the fourth wait for theirs, and so the job."""
-    labels = "    labels: [eu]\n"
-    later = (labels, f"{labels}    network_ports: {{2027Q1: 18, 2027Q2: 36}}\n")
-    with pytest.raises(InfeasibleError, match="network ports at east"):
-        make_plan(read(later))
-    use = make_plan(read(later, ("2027Q1: 3, 2027Q2: 4", "2027Q1: 2, 2027Q2: 4"))).sites[0]
-    assert use.taken["network_ports"] == use.allowed["network_ports"] == (18, 36)
 
 
 def test_documents_tell_of_ports_where_a_site_limits_them_alone(plan, read):
@@ -361,35 +247,6 @@ def test_what_an_offer_states_of_its_nodes_holds_and_others_of_the_type_take_it_
     } <= {*facts.sources}
     told = "fleet.first, offers.far: max_power_kw = 9.5 as offers.near states it, since all cool"
     assert f"{told} are alike" in {note.text for note in plan.assumptions}
-
-
-@pytest.mark.parametrize(
-    ("stated", "racks", "told"),
-    [
-        ("max_power_kw: 10.1", "21", "raise power at east from 2027Q2 on by 0.4 kW, to 40.4 kW"),
-        ("max_power_kw: 10.1", "20", "the number of racks at east is 2"),
-        ("rack_units: 8", "20", "the number of racks at east is 2"),
-    ],
-)
-def test_a_site_too_small_for_what_an_offer_states_has_no_plan(read, stated, racks, told):
-    fed = ("units: 14, power_kw: 20}", f"units: 14, power_kw: {racks}}}")
-    with pytest.raises(InfeasibleError) as caught:
-        make_plan(read(fed, of_own(stated)))
-    assert told in str(caught.value)
-
-
-def test_energy_and_colocation_are_paid_by_what_the_fleet_entry_states(read):
-    billed = ("jobs:\n", "finance: {colocation_usd_per_kw_month: 100}\njobs:\n")
-    owned = ("count: 2, site: east}", "count: 2, site: east, mean_power_kw: 8, max_power_kw: 9}")
-    before, after = (make_plan(read(*changes)) for changes in ((billed,), (billed, owned)))
-    nodes = sum(node.node_type == "cool" and "2027Q1" in node.in_service for node in before.nodes)
-
-    def paid(plan, name):
-        return next(line.cents[0] for line in plan.costs if line.name == name)
-
-    assert nodes == 5
-    assert paid(after, "energy") * 7 == paid(before, "energy") * 8
-    assert paid(before, "colocation") - paid(after, "colocation") == nodes * 1 * 100 * 3 * 100
 
 
 def test_the_check_holds_a_plan_to_what_the_scenario_states_of_its_nodes(read):

@@ -4,14 +4,12 @@ Hoppers of two types in six racks, of which one holds four. Work and chat may ru
 the newer type costs more; huge needs the newer one, and old may run on the older one alone.
 """
 
-from collections import Counter
-
 import pytest
 
 from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
-from tests.plan.edits import entry, refused
+from tests.plan.edits import put, refused
 from tests.report.pages import plan_page
 from tests.stated import changed, edited, stated
 
@@ -75,26 +73,6 @@ def test_a_job_that_has_no_place_there_keeps_a_node_of_its_own_type_empty(read):
         assert spare(make_plan(inputs)) == {H100: (1, 1), H200: (1, 1)}
 
 
-def test_any_rack_may_fail_and_everything_it_held_finds_an_empty_node(by_rack):
-    _, plan = by_rack
-    nodes = {node.id: node for node in plan.nodes}
-    for label, uses in zip(plan.quarters, plan.placements, strict=True):
-        used = {use.node for use in uses}
-        rack = {
-            one.id: one.racks[one.in_service.index(label)]
-            for one in plan.nodes
-            if label in one.in_service
-        }
-        empty = [nodes[name] for name in rack if name not in used]
-        for lost in set(rack.values()):
-            failed = [nodes[name] for name in used if rack[name] == lost]
-            left = Counter(one.node_type for one in empty if rack[one.id] != lost)
-            newer = sum(one.node_type == H200 for one in failed)
-            assert newer <= left[H200]
-            assert len(failed) <= left.total()
-    assert len(nodes) == 8, "spread over the six racks, two in the fullest"
-
-
 def test_nodes_stay_in_their_rack_while_the_fleet_grows(read):
     plan = make_plan(read(RACKS, ("2027Q2: 5", "2027Q2: 9")))
     assert all(len(set(node.racks)) == 1 for node in plan.nodes)
@@ -126,8 +104,7 @@ def test_the_check_notices_spare_nodes_that_are_too_few_or_not_there(read, plan,
         for number, node in enumerate(spread.nodes)
     )
     assert "can stand in for" in refused(inputs, changed(spread, nodes=packed))
-    more = entry("pools", lambda pool: True, nodes_spare=(2, 2))
-    assert "are told" in refused(read(), more(plan))
+    assert "are told" in refused(read(), put(plan, "pools > 0 > nodes_spare", (2, 2)))
 
 
 def test_where_racks_are_too_few_each_remedy_gives_a_plan(read):

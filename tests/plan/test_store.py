@@ -10,7 +10,7 @@ from planner.planning.files import write_atomically
 from planner.planning.store import dumps, loads
 from tests.properties.questions import draws
 from tests.sealed import sealed
-from tests.stated import changed
+from tests.stated import changed, table
 
 
 def test_a_plan_read_back_is_the_same_plan_and_the_same_bytes(plan):
@@ -67,44 +67,16 @@ def test_each_job_and_each_node_stands_on_a_line_of_its_own(plan):
     assert sum(line.startswith('  {"id":"eight-h100/main/') for line in lines) == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "p.json:1:1: is not JSON"),
-        ('{"format": "2.0",', "is not JSON"),
-        ("[1]", "is not a plan: it states no `format` of one"),
-        ('{"format": 1}', "is not a plan: it states no `format` of one"),
-        ('{"format": "2.0", "swings": []}', "is not a plan: it states no `proof`"),
-        ('{"format": "1.0"}', "is a plan of format 1.0, this planner reads 2.0"),
-        (
-            '{"format": "2.0", "proof": 1}',
-            "p.json: provenance.digest: has no digest of its content",
-        ),
-        ('{"format": "2.0", "proof": 1, "provenance": 1}', "p.json: provenance.digest: has no"),
-        ('{"format": "2.0", "x": NaN}', "holds no finite number"),
-        ('{"a": 1,\n"a": 2}', "p.json: has the key 'a' twice"),
-        ('{"a": {"b": 1},\n"c": {"b": 1, "b": 2}}', "p.json: has the key 'b' twice"),
-        ("[" * 100_000, "nested too deep"),
-    ],
-    ids=[
-        "empty",
-        "cut off",
-        "a list",
-        "a number",
-        "of sensitivity",
-        "of another format",
-        "incomplete",
-        "no origin",
-        "not finite",
-        "key twice",
-        "key twice within",
-        "too deep",
-    ],
-)
+@table(__file__)
 def test_what_is_no_plan_is_refused_by_name(text, message):
     with pytest.raises(InputError) as caught:
         loads(text, "p.json")
     assert message in str(caught.value)
+
+
+def test_brackets_without_end_are_refused_at_once():
+    with pytest.raises(InputError, match="nested too deep"):
+        loads("[" * 100_000, "p.json")
 
 
 def test_a_newer_minor_format_is_read(plan):

@@ -13,8 +13,8 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
-from tests.plan.edits import entry, pieces, refused, stating, within
-from tests.stated import changed, load_inputs, own_nodes
+from tests.plan.edits import noticed, pieces, refused
+from tests.stated import changed, load_inputs, own_nodes, table
 
 CATALOG = own_nodes(
     eight={"gpu_type": "h100-80gb-sxm", "mean_power_kw": 10, "scale_out_fabric": "400 GbE"},
@@ -75,21 +75,12 @@ def held(plan, team):
     )
 
 
-@pytest.mark.parametrize(
-    ("quota", "on_h100"),
-    [
-        ("8", (8, 8)),
-        ("{h100-80gb-sxm: 4}", (4, 4)),
-        ("{h100-80gb-sxm: {2027Q1: 8, 2027Q2: 4}}", (4, 4)),
-        ("{total: 8, h100-80gb-sxm: 7}", (4, 4)),
-        ("{h100-80gb-sxm: 0}", (0, 0)),
-    ],
-)
+@table(__file__)
 def test_a_quota_alone_decides_where_a_team_runs(inputs, quota, on_h100):
     plan = make_plan(inputs(f"teams: {{red: {{quota_gpus: {quota}}}, blue: {{}}}}\n"))
     gpus = held(plan, "red")
-    assert tuple(gpus["h100-80gb-sxm", label] for label in plan.quarters) == on_h100
-    assert bool(plan.acquisitions) is (on_h100 != (8, 8))
+    assert tuple(gpus["h100-80gb-sxm", label] for label in plan.quarters) == tuple(on_h100)
+    assert bool(plan.acquisitions) is (on_h100 != [8, 8])
     assert "no team holds more GPUs than its quota (1 team with one)" in plan.proof.checks
     assert used(plan, "red").quotas
     assert not used(plan, "blue").quotas
@@ -118,14 +109,7 @@ def test_a_quota_by_quarter_holds_until_the_next(inputs):
     assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6 GPUs",)
 
 
-@pytest.mark.parametrize(
-    ("stated", "when"),
-    [
-        ("{2027Q1: 8, 2027Q2: 5}", "from 2027Q2 on"),
-        ("{2027Q1: 8, 2027Q2: 5, 2027Q3: 8}", "in 2027Q2"),
-        ("{2027Q1: 8, 2027Q2: 5, 2027Q4: 8}", "in 2027Q2 to 2027Q3"),
-    ],
-)
+@table(__file__)
 def test_the_remedy_of_a_quota_by_quarter_names_the_quarters_that_are_short(inputs, stated, when):
     horizon = "horizon: {first_quarter: 2027Q1, quarters: 4, as_of: 2026-11-01}"
     with pytest.raises(InfeasibleError) as caught:
@@ -229,15 +213,6 @@ def test_energy_of_owned_nodes_is_shared_by_the_gpus_held(inputs):
     assert [use.gpu_hours for use in charged.teams] == [6 * 2190, 16 * 2190]
 
 
-def test_idle_gpus_are_spread_over_those_who_use_the_pool(inputs):
-    """Red is alone in the first quarter and holds 8 of 14 in the second."""
-    charged = charged_by(make_plan(inputs("policies: {charge_idle: spread}\n")))
-    cents = {use.team: use.charged_cents for use in charged.teams}
-    assert cents["red"] == (438_000, 250_286)
-    assert cents["blue"] == (0, 187_714)
-    assert charged.idle_cents == (0, 0)
-
-
 def test_a_pool_that_nobody_uses_is_spread_over_all_by_what_they_hold(inputs):
     """In the first quarter nobody runs on what is owned; over both red holds 16 GPUs, blue 6."""
     chat = "  chat: {fixed: {gpus: 4}, count: 2, team: red, gpu_types: [l40s-48gb]}"
@@ -282,47 +257,6 @@ def planned(inputs):
     return given, make_plan(given)
 
 
-def with_team(name, **changes):
-    return entry("chargeback.teams", name, **changes)
-
-
-def with_quota(**changes):
-    def edited(plan):
-        (quota,) = used(plan, "red").quotas
-        return with_team("red", quotas=(changed(quota, **changes),))(plan)
-
-    return edited
-
-
-def shifted(plan):
-    """One cent more for red, one less for blue: the sum stays."""
-    red, blue = used(plan, "red"), used(plan, "blue")
-    more = with_team("red", charged_cents=(219_001, 219_000), cost_cents=red.cost_cents + 1)
-    cents = (blue.charged_cents[0], blue.charged_cents[1] - 1)
-    return with_team("blue", charged_cents=cents, cost_cents=blue.cost_cents - 1)(more(plan))
-
-
-FAULTS = {
-    "the list of teams is ['red']": lambda p: within("chargeback", teams=charged_by(p).teams[1:])(
-        p
-    ),
-    "the list of teams is None": stating(chargeback=None),
-    "the charge of idle GPUs is spread": within("chargeback", idle="spread"),
-    "team red: GPUs by quarter": with_team("red", gpus=(8, 7)),
-    "team red: gpu_hours": with_team("red", gpu_hours=1.0),
-    "team red: delivered_gpu_hours": with_team("red", delivered_gpu_hours=1.0),
-    "team red: open_gpu_hours": with_team("red", open_gpu_hours=1.0),
-    "team red: its cost": with_team("red", cost_cents=438_001),
-    "2027Q1: team red charged 219001 cents": shifted,
-    "team red: charged in 1 of 2 quarters": with_team("red", charged_cents=(438_000,)),
-    "the sum of what is charged": within("chargeback", idle_cents=(219_000, 54_751)),
-    "idle GPU-hours": within("chargeback", idle_gpu_hours=0.0),
-    "team red: quotas and their use is {None: ((8, 8)": with_quota(limit_gpus=(8, 8)),
-    "team red: quotas and their use is {None: ((8, 9), (7, 8))": with_quota(gpus=(7, 8)),
-    "team red: quotas and their use is {}": with_team("red", quotas=()),
-}
-
-
 def test_the_plan_as_it_is_passes(planned):
     given, plan = planned
     sentences = verify(given, plan)
@@ -330,23 +264,13 @@ def test_the_plan_as_it_is_passes(planned):
     assert loads(dumps(plan), "plan.json") == plan
 
 
-@pytest.mark.parametrize("told", FAULTS)
-def test_the_check_notices_a_wrong_figure_of_a_team(planned, told):
+@noticed("two teams")
+def test_the_check_notices_a_wrong_figure_of_a_team(planned, told, edit):
     given, plan = planned
-    assert told in refused(given, FAULTS[told](plan))
+    assert told in refused(given, edit(plan))
 
 
-@pytest.mark.parametrize(
-    ("quota", "told"),
-    [
-        ("{2027Q1: 8, 2027Q2: 7}", "2027Q2: red holds 8 GPUs, its quota is 7"),
-        ("7", "2027Q1: red holds 8 GPUs, its quota is 7"),
-        (
-            "{total: 8, h100-80gb-sxm: {2027Q1: 7, 2027Q2: 8}}",
-            "2027Q1: red holds 8 GPUs on h100-80gb-sxm, its quota is 7",
-        ),
-    ],
-)
+@table(__file__)
 def test_the_check_notices_a_quota_that_is_exceeded(inputs, planned, quota, told):
     """The plan was made for other quotas than those it is checked against."""
     _, plan = planned

@@ -3,7 +3,6 @@
 from collections import Counter
 from typing import Any
 
-import pytest
 from hypothesis import given
 
 from planner.planning.jobs import explain_job
@@ -11,6 +10,7 @@ from planner.planning.plan import Plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.sizing import explanation_document
 from tests.properties.questions import QUESTIONS, cost_cents, drawing
+from tests.stated import table
 
 RETIRING = """\
 format: 1
@@ -64,23 +64,7 @@ def test_a_job_that_may_change_costs_what_a_job_for_each_quarter_would(planned, 
     assert free <= cost_cents(planned, question.with_policies(may_change_gpu_type="none"))
 
 
-@pytest.mark.parametrize(
-    ("policies", "endpoint", "retune", "changing"),
-    [
-        ("{}", "", "", {"retune"}),
-        ("{}", "", ", may_change_gpu_type: false", set()),
-        ("{}", ", may_change_gpu_type: true", "", {"endpoint", "retune"}),
-        ("{may_change_gpu_type: all}", "", "", {"endpoint", "retune"}),
-        ("{may_change_gpu_type: tuning}", "", "", {"retune"}),
-        ("{may_change_gpu_type: none}", "", "", set()),
-        (
-            "{may_change_gpu_type: none}",
-            ", may_change_gpu_type: true",
-            ", quarters: 2027Q1",
-            {"endpoint"},
-        ),
-    ],
-)
+@table(__file__)
 def test_tuning_runs_change_unless_told_otherwise_and_endpoints_where_told(
     planned, policies, endpoint, retune, changing
 ):
@@ -91,7 +75,7 @@ def test_tuning_runs_change_unless_told_otherwise_and_endpoints_where_told(
 
     found = gpu_types_of(planned(text))
 
-    assert {job for (job, _), types in found.items() if len(set(types)) > 1} == changing
+    assert {job for (job, _), types in found.items() if len(set(types)) > 1} == set(changing)
 
 
 def test_a_unit_changes_once_and_the_plan_says_when_and_why(planned):

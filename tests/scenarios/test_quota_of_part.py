@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from planner.errors import CheckError, InfeasibleError
+from planner.errors import InfeasibleError
 from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
 from planner.planning.plan import QuotaUse
-from planner.planning.verify import check
-from planner.sizing.sizers import Sizers
-from tests.stated import asked, changed
+from tests.plan.edits import refused
+from tests.stated import asked, changed, question
 
 CHAT = {"team": "care", "serve": {"model": "qwen3-0.6b", "context": 2048, "concurrency": 1}}
 
@@ -18,10 +17,7 @@ CHAT = {"team": "care", "serve": {"model": "qwen3-0.6b", "context": 2048, "concu
 def read(units: int, **policies: Any) -> Inputs:
     """Small endpoints of a team with a quota of one GPU."""
     offer = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
-    scenario = {
-        "format": 1,
-        "name": "parts",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-01"},
+    scenario = question(2, as_of="2026-11-01") | {
         "teams": {"care": {"quota_gpus": 1}},
         "policies": policies,
         "offers": {"buy": offer},
@@ -72,6 +68,4 @@ def test_the_check_counts_anew_from_the_placements():
     team = plan.chargeback.teams[0]
     half = changed(team.quotas[0], gpus=(0.5, 0.5))
     charged = changed(plan.chargeback, teams=(changed(team, quotas=(half,)),))
-    jobs = Sizers().portfolio(inputs)
-    with pytest.raises(CheckError, match="quotas and their use"):
-        check(inputs, jobs, changed(plan, chargeback=charged))
+    assert "quotas and their use" in refused(inputs, changed(plan, chargeback=charged))

@@ -7,7 +7,7 @@ import pytest
 
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
-from tests.stated import asked
+from tests.stated import asked, question
 
 LONG = {
     "model": "llama-3.1-8b",
@@ -21,10 +21,7 @@ LONG = {
 
 def planned(jobs: dict[str, Any], **policies: Any) -> Plan:
     """Jobs of a quarter on H100 to buy, with policies such as `mig="same-node"`."""
-    scenario = {
-        "format": 1,
-        "name": "sharing",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+    scenario = question() | {
         "offers": {"more": {"node_type": "xe9680-h100", "kind": "buy"}},
         "policies": policies,
         "jobs": jobs,
@@ -36,12 +33,6 @@ def planned(jobs: dict[str, Any], **policies: Any) -> Plan:
 
 def nodes(plan: Plan) -> int:
     return sum(line.count for line in plan.acquisitions)
-
-
-def test_runs_one_after_the_other_take_one_node_for_six():
-    """A run of nine days on eight GPUs: six of them within a quarter."""
-    jobs = {"nightly": {"tune": LONG, "count": 6}}
-    assert nodes(planned(jobs)) == 1
 
 
 def said_of_length(plan: Plan) -> str:
@@ -79,13 +70,6 @@ def test_stating_the_length_of_runs_saves_no_more_than_the_plan_says(count, besi
     saved = held.proof.cost_cents - planned({"open": run, **others}).proof.cost_cents
     assert 0 <= saved <= round(float(most[1].replace(",", "")) * 100)
     assert saved or count == 1
-
-
-@pytest.mark.parametrize(("count", "wanted"), [(6, 1), (7, 2)])
-def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(count, wanted):
-    """Each holds its GPUs for 360 of 2,160 hours: nine tenths of these are 324."""
-    jobs = {"nightly": {"fixed": {"gpus": 8}, "run": {"hours": 324}, "count": count}}
-    assert nodes(planned(jobs)) == wanted
 
 
 def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two():

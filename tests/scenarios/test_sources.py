@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.stated import table
+
 A100, H100 = "a100-80gb-sxm", "h100-80gb-sxm"
 
 
@@ -24,14 +26,7 @@ def figure(candidate: Any, name: str) -> Any:
     return next(step.result.value for step in candidate.trace if step.result.name == name)
 
 
-@pytest.mark.parametrize(
-    ("job", "memory_mb", "quoted_gb"),
-    [
-        ("peft-10b-16bit", 30_375, 31),
-        ("peft-10b-8bit", 15_375, 16),
-        ("peft-10b-4bit", 7_875, 8),
-    ],
-)
+@table(__file__)
 def test_ten_billion_parameters_with_two_adapters(candidate, job, memory_mb, quoted_gb):
     """((10 × 2, 1 or 0.5) + 2 × 0.125) + 50 %; host memory = GPU memory, CPUs = GPUs + 1."""
     unit = candidate(job)
@@ -40,13 +35,7 @@ def test_ten_billion_parameters_with_two_adapters(candidate, job, memory_mb, quo
     assert (unit.gpus, unit.cpus, unit.memory_mb) == (1, 2, memory_mb)
 
 
-@pytest.mark.parametrize(
-    ("job", "memory_mb", "by_memory", "gpus"),
-    [
-        ("serve-70b-16bit", 168_000, 3, 4),  # the page says two GPUs; they hold 160 GB
-        ("serve-70b-8bit", 84_000, 2, 2),  # the page says 21 GB
-    ],
-)
+@table(__file__)
 def test_llama_70b_is_served_by_the_arithmetic_of_its_page(
     candidate, job, memory_mb, by_memory, gpus
 ):
@@ -56,19 +45,7 @@ def test_llama_70b_is_served_by_the_arithmetic_of_its_page(
     assert unit.gpus == gpus
 
 
-@pytest.mark.parametrize(
-    ("job", "name", "gb"),
-    [
-        ("lora-7b-bf16", "model_size_gb", 14),
-        ("lora-7b-bf16", "inference_gb", 14),
-        ("full-7b-fp32", "training_gb", 112),
-        ("full-13b-fp32", "trained_size_gb", 52),
-        ("full-13b-fp32", "training_gb", 208),
-        ("full-13b-fp32", "gradients_gb", 52),
-        ("full-13b-fp32", "optimizer_gb", 104),
-        ("full-13b-fp32", "memory_gb", 436.8),
-    ],
-)
+@table(__file__)
 def test_the_sums_of_the_model_requirements_page(candidate, job, name, gb):
     assert figure(candidate(job), name) == pytest.approx(gb, abs=1e-9)
 
@@ -80,24 +57,12 @@ def test_the_437_gb_of_the_page_need_six_gpus_and_take_eight(candidate):
     assert unit.gpus == 8
 
 
-@pytest.mark.parametrize(
-    ("job", "gpus"),
-    [("average-full", 4), ("average-lora", 2), ("average-qlora", 1), ("lora-7b-bf16", 2)],
-)
+@table(__file__)
 def test_a_job_of_which_little_is_known_takes_the_average_of_table_1(candidate, job, gpus):
     assert candidate(job).gpus == gpus
 
 
-@pytest.mark.parametrize(
-    ("job", "gpus"),
-    [
-        ("point-70b-lora-sequence-1024-batch-32", 8),
-        ("point-8b-sequence-512-batch-2", 1),
-        ("point-8b-sequence-8192-batch-128", 8),
-        ("point-8b-full-sequence-32000-batch-1", 2),
-        ("point-8b-lora-sequence-64000-batch-1", 2),
-    ],
-)
+@table(__file__)
 def test_the_published_points_are_met_exactly(candidate, job, gpus):
     assert candidate(job).gpus == gpus
 

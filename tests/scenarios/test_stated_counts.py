@@ -5,16 +5,14 @@ from typing import Any
 import pytest
 
 import planner
+from tests.stated import question
 
 TUNE = {"model": "llama-3.1-8b", "method": "full", "sequence": 2048, "batch": 48}
 SERVE = {"model": "llama-3.3-70b", "context": 8192, "concurrency": 8}
 
 
 def scenario(node_type: str = "xe9680-h100", **jobs: Any) -> dict[str, Any]:
-    return {
-        "format": 1,
-        "name": "counts",
-        "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-01"},
+    return question(2, as_of="2026-11-01") | {
         "offers": {
             "buy": {"node_type": node_type, "kind": "buy", "price_usd": 300_000, "quote": "a"}
         },
