@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.start import start_seconds
@@ -33,12 +34,20 @@ _LONG = ("side-by-side", "load")
 def main() -> int:
     """Run the parts asked for; 1 if a target was missed."""
     options = _options()
+    if options.instances:
+        from benchmarks.instances import from_folder  # noqa: PLC0415
+
+        measured = {"Instances of others": from_folder(options.instances)}
+    else:
+        measured = {
+            title: _measure(part, quick=options.quick)
+            for part, title in PARTS.items()
+            if options.only in (None, part) and not (options.quick and part in _LONG)
+        }
     tables, missed = [], 0
-    for part, title in PARTS.items():
-        if options.only not in (None, part) or (options.quick and part in _LONG):
-            continue
+    for title, each in measured.items():
         rows = []
-        for row in _measure(part, quick=options.quick):
+        for row in each:
             print(f"{row.verdict:6}  {row.what}: {row.measured}", file=sys.stderr, flush=True)
             rows.append(row)
         missed += sum(row.verdict == "MISSED" for row in rows)
@@ -52,6 +61,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--only", choices=PARTS, help="measure one part alone")
+    parser.add_argument(
+        "--instances", type=Path, metavar="FOLDER", help="measure instances of others instead"
+    )
     return parser.parse_args()
 
 

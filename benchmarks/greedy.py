@@ -2,12 +2,14 @@
 
 Units are placed one after another, the largest first, on the first open node that holds them;
 otherwise a node is opened. Two orders of preference are tried and the cheaper result counts. It
-knows no hours: a run holds what it takes all quarter.
+knows no hours: a run holds what it takes all quarter. GPUs that are shared by memory are opened one
+after another in the same way.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -61,10 +63,15 @@ def _prices(problem: Problem) -> dict[int, int]:
 def _share(pool: Pool, shape: Shape) -> float:
     """The part of a node that a unit takes of its scarcest resource."""
     return max(
-        shape.gpus / pool.node.gpus,
+        _gpus(shape, pool.shared_mb) / pool.node.gpus,
         shape.cpus / pool.node.cpus,
         shape.memory_mb / pool.node.memory_mb,
     )
+
+
+def _gpus(shape: Shape, shared_mb: int) -> float:
+    """GPUs that it takes; a fraction where it shares one."""
+    return shape.part.memory_mb / shared_mb if shape.part.memory_mb else shape.gpus
 
 
 class _Fleet:
@@ -75,11 +82,12 @@ class _Fleet:
     ) -> None:
         self._pools = problem.pools
         self._free: dict[int, list[list[int]]] = defaultdict(list)
-        """By pool and node: GPUs, cores, memory."""
+        """By pool and node: GPUs, cores, memory, then what is free of each GPU that is shared."""
         self._first: dict[_Way, int] = defaultdict(int)
         """The first node that may still hold a shape: none before it ever will again."""
         self.opened: dict[int, int] = defaultdict(int)
-        for demand in sorted(problem.demands, key=_size, reverse=True):
+        most_mb = max(pool.shared_mb for pool in problem.pools)
+        for demand in sorted(problem.demands, key=partial(_size, most_mb), reverse=True):
             ways = sorted(self._ways(demand.choices, only), key=lambda way: (preference(way), way))
             for _ in range(demand.count if ways else 0):
                 self._place(ways)
@@ -115,25 +123,35 @@ class _Fleet:
         pool, shape = way
         nodes = self._free[pool]
         at = self._first[way]
-        while at < len(nodes) and not _taken(nodes[at], shape):
+        while at < len(nodes) and not _taken(nodes[at], shape, self._pools[pool].shared_mb):
             at += 1
         self._first[way] = at
         return at < len(nodes)
 
 
-def _taken(free: list[int], shape: Shape) -> bool:
+def _taken(free: list[int], shape: Shape, shared_mb: int) -> bool:
     """Take a unit's share off what is free on a node; False where it does not fit."""
-    needed = (shape.gpus, shape.cpus, shape.memory_mb)
-    if any(size > left for size, left in zip(needed, free, strict=True)):
+    if shape.cpus > free[1] or shape.memory_mb > free[2]:
         return False
-    free[:] = (left - size for size, left in zip(needed, free, strict=True))
+    needed = shape.part.memory_mb
+    opened = next((gpu for gpu in range(3, len(free)) if free[gpu] >= needed > 0), None)
+    if opened is None:
+        if shape.gpus > free[0]:
+            return False
+        free[0] -= shape.gpus
+    free[1] -= shape.cpus
+    free[2] -= shape.memory_mb
+    if opened is not None:
+        free[opened] -= needed
+    elif needed:
+        free.append(shared_mb - needed)
     return True
 
 
-def _size(demand: Demand) -> tuple[int, int, int]:
+def _size(shared_mb: int, demand: Demand) -> tuple[float, int, int]:
     shapes = [choice.shape for choice in demand.choices]
     return (
-        min(shape.gpus for shape in shapes),
+        min(_gpus(shape, shared_mb) for shape in shapes),
         min(shape.memory_mb for shape in shapes),
         min(shape.cpus for shape in shapes),
     )

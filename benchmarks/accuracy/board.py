@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.accuracy.peers import PEERS
+from benchmarks.accuracy.installed import installed
+from benchmarks.accuracy.peers import PEERS, Peer
 from benchmarks.accuracy.score import Decisions, Score, decided, scored
 from benchmarks.accuracy.serving import kept_up_with, serving_pairs
 from benchmarks.accuracy.startups import startup_scores
@@ -15,7 +16,6 @@ from benchmarks.accuracy.tables import percent, table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from benchmarks.accuracy.peers import Peer
     from benchmarks.accuracy.serving import ServingPair
     from benchmarks.accuracy.startups import StartupScore
     from benchmarks.accuracy.world import World
@@ -43,8 +43,10 @@ def board(world: World) -> Board:
     measured = [run for run in world.runs if run.run.peak_gb is not None]
     _methods(made, measured)
     _origins(made, world, measured)
-    _peers(made, world, measured)
-    _decisions(made, world)
+    with installed() as others:
+        peers = (*PEERS, *others)
+        _peers(made, world, measured, peers)
+        _decisions(made, world, peers)
     _startups(made, world)
     _serving(made, world)
     _overloads(made, world)
@@ -116,7 +118,7 @@ def _origins(made: Board, world: World, runs: Sequence[MeasuredPair]) -> None:
     made.tables.append(table("Peak memory of tuning runs, by origin", ("", *_HEAD), rows))
 
 
-def _peers(made: Board, world: World, runs: Sequence[MeasuredPair]) -> None:
+def _peers(made: Board, world: World, runs: Sequence[MeasuredPair], peers: Sequence[Peer]) -> None:
     """Only the allocator's peak: it is what the others mean, too."""
     peaks = [run for run in runs if run.run.kind == "allocated"]
     rows = []
@@ -134,7 +136,7 @@ def _peers(made: Board, world: World, runs: Sequence[MeasuredPair]) -> None:
 
     own = [None if run.predicted_gb is None else float(run.predicted_gb) for run in peaks]
     by_method("this planner", own)
-    for peer in PEERS:
+    for peer in peers:
         models = world.catalog.models
         by_method(peer.name, [peer.predicted_gb(run.run, models) for run in peaks])
     counts = [sum(run.run.tune.method == method for run in peaks) for method in METHODS[:3]]
@@ -143,7 +145,7 @@ def _peers(made: Board, world: World, runs: Sequence[MeasuredPair]) -> None:
     made.tables.append(table(title, ("", *header), rows))
 
 
-def _decisions(made: Board, world: World) -> None:
+def _decisions(made: Board, world: World, peers: Sequence[Peer]) -> None:
     judged = [run for run in world.runs if run.run.gpu_type is not None]
 
     def fitted(run: MeasuredPair) -> bool:
@@ -158,7 +160,7 @@ def _decisions(made: Board, world: World) -> None:
     made.figures["decisions/oom-flagged"] = own.flagged
     made.figures["decisions/false-alarms"] = own.false_alarms
     rows = [_decision_row("this planner", own)]
-    for peer in PEERS:
+    for peer in peers:
         others = decided((peer_says(run, peer), fitted(run)) for run in judged)
         rows.append(_decision_row(peer.name, others))
     header = ("", "OOM runs", "flagged", "runs that fit", "false alarms", "all right")
