@@ -1,6 +1,10 @@
 """A file with many mistakes tells them all at the first try, and nothing that follows from them."""
 
+from pathlib import Path
+from typing import NamedTuple
+
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from planner.cli.app import planner
@@ -9,129 +13,19 @@ from tests.stated import load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")
 
-SCENARIO = """\
-format: 1
-name: {name}
-horizon: {{first_quarter: 2027Q1, quarters: 4, as_of: {as_of}}}
-use: {{catalog: [own.yaml]}}
-sites:
-  east: {{cooling: [{cooling}], rack_units: 40, labels: [eu]}}
-  west: {{power_kw: {{{power}}}, labels: [hot]}}
-fleet:
-  own: {{node_type: eight-h100, count: {count}, site: east}}
-  old: {{node_type: four-l40s, count: 1, site: {old_site}, retires: {retires}}}
-offers:
-  buy: {{node_type: {node_type}, kind: buy, site: east, price_usd: {price}, available: {available}}}
-  rent: {{node_type: four-l40s, kind: rent, site: west, price_usd_per_gpu_hour: 3, {term}}}
-teams:
-  red: {{quota_gpus: {{{quota}: 8}}}}
-policies:
-  headroom: {headroom}
-  excluded_gpu_types: [{excluded}]
-  allowed_gpu_types: [h100-80gb-sxm, l40s-48gb]
-budget:
-  capex_usd: {{{budget}: 500000}}
-jobs:
-  chat:
-    serve: {{model: small-8b, load: {{requests_per_second: 3{tokens}}}{holds}}}
-  answers:
-    serve: {{model: {model}, context: 4096, concurrency: 4}}
-    team: {team}
-    note: {note}
-    may_slip_quarters: {slip}
-  tuned:
-    tune: {{model: small-8b, method: lora, sequence: {sequence}, batch: {batch}, epochs: {epochs}}}
-    count: {{{when}: 1}}
-  lot:
-    fixed: {{gpus: 8, cpus: {cpus}{memory}}}
-    sites: [{job_site}]
-    labels: [{label}]
-  twin: {{fixed: {{gpus: 1}}}}
-  {again}: {{fixed: {{gpus: 1}}}}
-  {number}: {{fixed: {{gpus: 1}}}}
-description: {text}
-{key}: {{}}
-running:
-  - {{job: {listed}, node: eight-h100/east/01, gpus: 1}}
-  - {{job: lot, node: eight-h100/east/02, pinned: {pinned}}}
-overrides:
-  busier: {{jobs.{changed}.priority: 2}}
-scenarios:
-  stress: [{override}]
-"""
-CATALOG = """\
-nodes:
-  eight-h100: {{extends: eight-h100, rack_units: {{value: 6, source: maker}},
-    cooling: {{value: air, source: maker}}, max_power_kw: {{value: 11, source: maker}}}}
-  four-l40s: {{extends: four-l40s, max_power_kw: {{value: 3, source: maker}}}}
-  dim: {{extends: {base}, max_power_kw: {{value: 12, source: maker}}}}
-models:
-  ours: {{name: o, parameters_b: 8, layers: {layers}, hidden: 4096, heads: 32, kv_heads: {kv},
-    head_dim: 128, vocab: 128256, max_context: 8192, source: {source}}}
-"""
+FILES = yaml.safe_load(Path(__file__).with_name("all_at_once.yaml").read_text(encoding="utf-8"))
 
 
-class Slip:
+class Slip(NamedTuple):
     """A place in the files, what is wrongly and what is rightly written there, and what is told."""
 
-    def __init__(self, place, wrong, right, *told):
-        self.place, self.wrong, self.right, self.told = place, wrong, right, told
+    place: str
+    wrong: str
+    right: str
+    told: list[str]
 
 
-SLIPS = (
-    Slip("name", "' '", "Example", "name: must not be blank"),
-    Slip("as_of", "2029-01-01", "2027-01-01", "horizon.as_of: 2029-01-01 lies after the horizon"),
-    Slip("cooling", "water", "air", "sites.east.cooling[0]: 'water' is not one of air, liquid"),
-    Slip("power", "2027Q3: 80", "2027Q1: 80", "sites.west.power_kw: says nothing of 2027Q1"),
-    Slip("count", "0", "2", "fleet.own.count: 0 is too small"),
-    Slip("old_site", "wets", "west", "fleet.old.site: unknown site 'wets'"),
-    Slip("retires", "2026Q1", "2027Q3", "fleet.old.retires: nodes that retire in 2026Q1 never"),
-    Slip("node_type", "eight-h1000", "eight-h100", "offers.buy.node_type: unknown node type"),
-    Slip("price", "341k", "341000", "offers.buy.price_usd: '341k' is not a number"),
-    Slip("available", "2029Q1", "2027Q2", "offers.buy.available: lies wholly outside"),
-    Slip("term", "term_years: 1", "maximum: 3", "offers.rent.term_years: goes with"),
-    Slip("quota", "h100", "total", "teams.red.quota_gpus.h100: GPU type 'h100' is ambiguous"),
-    Slip("headroom", "15", "15%", "policies.headroom: 15 is too large"),
-    Slip("excluded", "l40s-48gb", "", "policies.excluded_gpu_types[0]: 'l40s-48gb' is both"),
-    Slip("budget", "2030Q1", "total", "budget.capex_usd.2030Q1: 2030Q1 lies outside"),
-    Slip(
-        "tokens",
-        "",
-        ", input_tokens: 500, output_tokens: 200",
-        "jobs.chat.serve.load.input_tokens: is missing",
-        "jobs.chat.serve.load.output_tokens: is missing",
-    ),
-    Slip(
-        "holds",
-        ", latency: {percentile: 99}",
-        ", latency: {ttft_ms: 800}",
-        "jobs.chat.serve.latency: give at least one of `ttft_ms`, `tpot_ms` and",
-    ),
-    Slip("model", "small-9b", "small-8b", "jobs.answers.serve.model: unknown model 'small-9b'"),
-    Slip("team", "blue", "red", "jobs.answers.team: unknown team 'blue'"),
-    Slip("sequence", "200000", "4096", "jobs.tuned.tune.sequence: 200,000 tokens are more than"),
-    Slip("batch", "0", "8", "jobs.tuned.tune.batch: 0 is too small"),
-    Slip("epochs", "many", "3", "jobs.tuned.tune.epochs: 'many' is not a number"),
-    Slip("when", "2031Q1", "2027Q1", "jobs.tuned.count.2031Q1: 2031Q1 lies after the horizon"),
-    Slip("cpus", "-8", "8", "jobs.lot.fixed.cpus: -8 is too small"),
-    Slip("memory", ", gpu_memory_gb: 80", "", "jobs.lot.fixed: give either `gpus` or"),
-    Slip("job_site", "north", "east", "jobs.lot.sites[0]: unknown site 'north'"),
-    Slip("label", "us", "eu", "jobs.lot.labels[0]: no site carries the label 'us'"),
-    Slip("text", "'{{ why }}'", "A test", "unresolved placeholder '{{ why }}'"),
-    Slip("key", "polices", "finance", "polices: unknown key 'polices'"),
-    Slip("note", "*shared", "By heart", "aliases (`*name`) are not read"),
-    Slip("slip", ".nan", "1", ".nan is not a finite number"),
-    Slip("again", "twin", "other", "the key 'twin' stands twice"),
-    Slip("number", "7", "seven", "the key 7 is not text"),
-    Slip("listed", "chatt", "answers", "running[0].job: unknown job 'chatt'"),
-    Slip("pinned", "here", "false", "running[1].pinned: 'here' is not true or false"),
-    Slip("changed", "chatt", "tuned", "overrides.busier.'jobs.chatt.priority': there is no"),
-    Slip("override", "buzy", "busier", "scenarios.stress[0]: there is no override 'buzy'"),
-    Slip("base", "nine-h100", "eight-h100", "nodes.dim.extends: no earlier file has 'nine-h100'"),
-    Slip("layers", "'32'", "32", "models.ours.layers: '32' is not a whole number"),
-    Slip("kv", "64", "8", "models.ours: 32 heads cannot share 64 KV heads evenly"),
-    Slip("source", "card", "maker", "models.ours.source: 'card' is neither a key"),
-)
+SLIPS = tuple(Slip(place, **written) for place, written in FILES["slips"].items())
 
 
 @pytest.fixture
@@ -140,8 +34,8 @@ def told(write):
 
     def told(*, mended):
         written = {one.place: one.right if one in mended else one.wrong for one in SLIPS}
-        write(CATALOG.format(**written), "own.yaml")
-        path = write(SCENARIO.format(**written))
+        write(FILES["catalog"].format(**written), "own.yaml")
+        path = write(FILES["scenario"].format(**written))
         shown = CliRunner().invoke(planner, ["check", str(path)]).output
         lines = [line for line in shown.splitlines() if line.startswith("error: ")]
         return [line.removeprefix("error: ").split(": ", 1)[1] for line in lines]
