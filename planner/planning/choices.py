@@ -208,8 +208,9 @@ class ChoicePrices:
         others = any(job.on_apis for job in self.solved.jobs)
         if others or plan.shortage is not None or plan.proof.status != "proved":
             return
-        limited = replace(self, deadline=min(self.deadline, spent() + budget_s))
         inputs = self.solved.inputs
+        yield from replace(self, deadline=min(self.deadline, spent() + budget_s))._free_to_change()
+        limited = replace(self, deadline=min(self.deadline, spent() + budget_s))
         found = sorted(change for pool in plan.pools for change in _changes(plan, inputs, pool))
         for change in (*found[:_MOST_ASKED], *islice(_longer_waits(plan, inputs), _MOST_ASKED)):
             _, cents = limited.cost_of(translate(*self._changed(change)))
@@ -218,6 +219,20 @@ class ChoicePrices:
             if saved > job.tag_cents * change.share:
                 known = change._asdict() | {"share": float(change.share)}
                 yield NearMiss.model_validate({**known, "saved_cents": saved})
+
+    def _free_to_change(self) -> Iterator[NearMiss]:
+        """Let all jobs change their GPU type between quarters that do not say what they do."""
+        inputs = self.solved.inputs
+        scenario = inputs.scenario
+        policies = scenario.policies.model_copy(update={"may_change_gpu_type": "all"})
+        changed = scenario.model_copy(update={"policies": policies})
+        jobs = self.request.sizers.portfolio(inputs.model_copy(update={"scenario": changed}))
+        if len(scenario.horizon.labels) == 1 or jobs == self.solved.jobs:
+            return
+        _, cents = self.cost_of(translate(inputs, jobs))
+        saved = 0 if cents is None else self.solved.solution.cost_cents - cents
+        if saved > self.solved.solution.cost_cents * _WORTH_SAYING:
+            yield NearMiss(policy="may_change_gpu_type: all", saved_cents=saved)
 
     def _changed(self, change: _Change) -> tuple[Inputs, tuple[SizedJob, ...]]:
         """Return the inputs and the jobs after a change."""
@@ -316,6 +331,8 @@ _LESS_TRAFFIC, _FEW_GPUS = Fraction(1, 10), Fraction(1, 4)
 """The most that counts as a small change: of a job's traffic, and of the GPUs of a node."""
 _LONGER = Fraction(1, 10)
 """The share by which a latency target is relaxed."""
+_WORTH_SAYING = 0.005
+"""The share of the cost that a policy must save to be named."""
 _MOST_ASKED = 3
 """The most changes of demand, and of latency, that are tried."""
 

@@ -222,7 +222,9 @@ def _obstacle(
     every = {one for stage in stages for one in problem.demands[stage].quarters}
     if not told or len(told) == len(every):
         return next(iter(told.values()), None)
-    return f"not in {some_of(list(told), _QUARTERS_NAMED)}: {next(iter(told.values()))}"
+    keeps = any(len(problem.demands[stage].quarters) > 1 for stage in stages)
+    why = ", and its units keep one GPU type over all quarters (`may_change_gpu_type`)" * keeps
+    return f"not in {some_of(list(told), _QUARTERS_NAMED)}: {next(iter(told.values()))}{why}"
 
 
 def _shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
@@ -270,7 +272,8 @@ def _no_pool(
             if least >= needed:
                 return None
             wanted = count_of(needed, "whole node")
-            reasons.append(f"it needs {wanted} of {pool.name}, which can have {least:,} at most")
+            had = f"of which {least:,} can be had at most" if least else "of which none can be had"
+            reasons.append(f"it needs {wanted} of {pool.name}, {had}")
     where = f" at {' or '.join(sites)}" if sites else ""
     return "; ".join(reasons) or f"no such node is owned or offered{where}"
 

@@ -38,7 +38,7 @@ from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
 from planner.version import GAP, TIME_LIMIT_SECONDS
 
-_LEAST_ASKED_S = 1.0
+_LEAST_ASKED_S = 2.0
 """The least seconds of work for near misses, even after a short search."""
 _SHORT = "what is bought, and what can be rented, does not hold all jobs"
 

@@ -20,6 +20,7 @@ from planner.inputs.checks.consistency import cooled_by
 from planner.inputs.checks.faults import entries
 from planner.inputs.reading.document import Path, dotted
 from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import node_places, place_of, pool_places
 from planner.inputs.scenario.site import POWER, limits_told
 from planner.inputs.settled import Inputs
@@ -116,7 +117,7 @@ def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 
 def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
-    """Warn of GPU and node types that policies, quotas or licences name but that no node has."""
+    """Warn of types that no node has, and of deliveries in quarters in which none may arrive."""
     scenario = inputs.scenario
     nodes, gpus = set(scenario.node_types_in_play), set(inputs.gpu_types_in_play)
     spares, licences = scenario.policies.spare_nodes, scenario.finance.licence_usd_per_gpu_year
@@ -146,6 +147,11 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
                 f"{' there' * origin.startswith('sites.')}: that changes nothing here",
                 origin=f"{origin}.{name}",
             )
+    for name, offer in sorted(scenario.offers.items()):
+        stated = offer.deliveries if isinstance(offer.deliveries, dict) else {}
+        if offer.available and stated and not {*map(Quarter.parse, stated)} & {*offer.available}:
+            text = "no quarter of it is one of `available`: no node may enter service"
+            yield Note(text=text, origin=f"offers.{name}.deliveries")
 
 
 class _Spares(NamedTuple):

@@ -635,12 +635,14 @@ class PartitionSaving(Frozen):
 
 
 class NearMiss(Frozen):
-    """A small change of the demand with which the best plan costs far less; proved."""
+    """A small change of the demand, or a policy, with which the best plan costs less; proved."""
 
-    job: str
-    units: int
+    policy: str = ""
+    """The policy as the scenario would state it; empty if the demand of a job changes."""
+    job: str = ""
+    units: int = 0
     """Units fewer in every quarter; 0 if the traffic or the latency changes."""
-    share: float
+    share: float = 0
     """The change as a share: of its units, of the traffic in every quarter, or of the time that
     users wait."""
     latency_ms: tuple[tuple[str, float], ...] = ()

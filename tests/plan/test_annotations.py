@@ -118,7 +118,7 @@ def test_a_gpu_type_of_which_too_few_nodes_can_be_had_is_not_available(case, sup
     scarce = replace(case.translation, problem=replace(problem, supplies=supplies))
     assert alternatives(replace(case, translation=scarce).plan, "chat")["l40s-48gb"] == (
         None,
-        f"{expected}it needs 1 whole node of four-l40s@main, which can have 0 at most",
+        f"{expected}it needs 1 whole node of four-l40s@main, of which none can be had",
     )
 
 

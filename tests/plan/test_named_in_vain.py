@@ -67,3 +67,11 @@ def test_it_is_refused_where_it_may_not_be(change):
     policies = {key: change[key] for key in change if key == "policies"}
     with pytest.raises(planner.InputError, match="no site carries the label 'gpdr'"):
         planner.plan(scenario({**LABELLED, "jobs": jobs, **policies}))
+
+
+def test_deliveries_in_quarters_in_which_no_node_may_enter_service_are_warned_of():
+    late = {"node_type": "xe9680-h200", "kind": "buy", "available": "2027Q1"}
+    offers = scenario({})["offers"] | {"late": late | {"deliveries": {"2027Q2": 3}}}
+    warnings = json.loads(planner.plan(scenario({"offers": offers})).to_json())["warnings"]
+    (told,) = (one for one in warnings if one["origin"] == "offers.late.deliveries")
+    assert told["text"] == "no quarter of it is one of `available`: no node may enter service"

@@ -104,3 +104,32 @@ def test_jobs_that_give_way_leave_nothing_to_ask():
     short = SCENARIO.replace("kind: rent", "kind: rent, maximum: 1") + UNITS
     dropped = short.replace("headroom: 10%", "headroom: 10%, shortage: drop")
     assert misses(dropped) == ()
+
+
+CHANGING = """\
+format: 1
+name: changing
+horizon: {first_quarter: 2027Q1, quarters: 4, as_of: 2026-12-01}
+fleet:
+  own: {node_type: xe9680-a100, count: 1, retires: 2027Q2}
+offers:
+  h100: {node_type: xe9680-h100, kind: rent}
+jobs:
+  chat: {serve: {model: llama-3.1-8b}, count: 2}
+"""
+
+
+def test_a_policy_that_would_save_is_told_with_what_it_costs_to_keep():
+    """Each replica stays on one GPU type: the owned server serves nobody, as it is soon gone."""
+    made = planner.plan(CHANGING)
+    (found,) = (one for one in made._plan.near_misses if one.policy)
+    free = planner.plan(CHANGING, set={"policies.may_change_gpu_type": "all"})
+    assert found.saved_cents == round((made.cost_usd - free.cost_usd) * 100)
+    told = "jobs free to change GPU type between quarters (`may_change_gpu_type: all`) would save $"
+    assert told in made.to_markdown()
+    assert not any(one.policy for one in free._plan.near_misses)
+
+
+def test_a_job_that_states_that_it_keeps_its_gpu_type_is_not_asked():
+    kept = planner.plan(CHANGING, set={"jobs.chat.may_change_gpu_type": False})
+    assert not any(one.policy for one in kept._plan.near_misses)

@@ -452,17 +452,10 @@ def _available(whole: Whole, path: Path, one: Offer | Api) -> Iterator[Fault]:
 
 
 def _deliveries(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
-    """Find deliveries of no quarter that is planned, or in which nodes may enter service."""
-    horizon, deliveries = whole.scenario.horizon, offer.deliveries
-    if not isinstance(deliveries, dict):
-        return
-    within = [one for one in map(Quarter.parse, deliveries) if horizon.includes(one)]
-    if not within:
+    deliveries, includes = offer.deliveries, whole.scenario.horizon.includes
+    if isinstance(deliveries, dict) and not any(map(includes, map(Quarter.parse, deliveries))):
         message = "names no quarter of the horizon"
         yield Fault((*path, "deliveries"), message, "leave the offer out")
-    elif offer.available is not None and not {*within} & {*offer.available}:
-        message = "names no quarter of `available`, so that no node may ever enter service"
-        yield Fault((*path, "deliveries"), message, "leave it out")
 
 
 def _end_of_sale(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:

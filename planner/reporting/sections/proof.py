@@ -49,6 +49,9 @@ def near_miss_section(traced: TracedPlan) -> Iterator[Block]:
             change, freed = f"{percent(one.share, 0)} more time for {one.job} ({targets})", ""
         elif one.units:
             change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
+        if one.policy:
+            change = f"jobs free to change GPU type between quarters ({code(one.policy)})"
+            freed = ""
         saved = f"{usd(one.saved_cents)} net present cost ({freed}planned, proved)"
         lines.append(f"{change} would save {saved}")
     if lines:

@@ -88,7 +88,9 @@ def bill_section(traced: TracedPlan) -> Iterator[Block]:
         sums={"Offer": "Sum", "Total, USD": traced.at("acquisitions[*].total_cents")},
     )
     bill = [line for _, line in traced.bill]
-    told = [*dict.fromkeys(map(_price_line, bill)), *orders_for_several_sites(bill)]
+    often = Counter(line.offer for line in bill)
+    told = [*dict.fromkeys(_price_line(line, often[line.offer] > 1) for line in bill)]
+    told += orders_for_several_sites(bill)
     charged = any(line.name == "commitments" for line in plan.costs)
     where = "in the cost as commitments" if charged else "in no other figure of this plan"
     told += [
@@ -119,17 +121,18 @@ def licences_section(traced: TracedPlan) -> Iterator[Block]:
         )
 
 
-def _price_line(line: Acquisition) -> str:
+def _price_line(line: Acquisition, in_several: bool) -> str:
     dated = f", {line.price_date or Blank('date of the price').text}"
     weeks = count_of(line.lead_time_weeks, "week")
     lead = f"; lead time {weeks}" if line.lead_time_weeks else ""
     origin = line.price_origin
     origin += ", illustrative" * (line.illustrative and "illustrative" not in origin)
-    held = "; each is paid by the quarter, the total is for those within the horizon"
-    return (
-        f"{line.offer}: {_model(line)}, {line.price_text} ({origin}{dated})"
-        f"{lead}{held if line.kind == 'reserve' else ''}"
-    )
+    held = ""
+    if line.kind == "reserve":
+        held = "; each is paid by the quarter, the total is for those within the horizon"
+    elif line.kind == "rent" and in_several:
+        held = "; rented by the quarter: a row for the next quarter renews what is there"
+    return f"{line.offer}: {_model(line)}, {line.price_text} ({origin}{dated}){lead}{held}"
 
 
 def orders_for_several_sites(lines: Iterable[Acquisition]) -> tuple[str, ...]:
