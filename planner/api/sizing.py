@@ -196,7 +196,8 @@ def size(  # noqa: PLR0913 - a parameter for each option
     if measured is not None:
         runs = read_measured(Path(measured), facts)
         calibration = calibrate(runs, Sizer(facts, book, settings, policies), facts, book)
-    sizing = Sizer(facts, book, settings, policies, calibration=calibration).size(asked)
+    sizer = Sizer(facts, book, settings, policies, asked.gpu_types, calibration)
+    sizing = sizer.size(asked)
     return SizeResult(_smallest(sizing, faster), facts, calibration, sums=sums)
 
 

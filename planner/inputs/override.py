@@ -485,10 +485,12 @@ def _require_nothing_lost(
         return
     place = document.key_place(path)
     where = f"{document.origin(path).shown_as}:{place.line}"
+    key = settable(tuple(map(str, (*path, next(iter(before), "KEY")))))
     raise InputError(
         change.finding(
             f"{dotted(path)} is a mapping ({where}) that this would throw away",
-            "set keys in it by their own paths, or put this under `replace:` in an override",
+            f"set its keys by their own paths, such as {key}=..., "
+            "or put this under `replace:` in an override",
         )
     )
 

@@ -199,6 +199,7 @@ def _nearest(word: str, choices: tuple[str, ...], most: int) -> Sequence[str]:
         or _slipped(asked, fold)
         or _continued(asked, fold)
     ]
+    found.sort(key=lambda fold: not fold.startswith(asked))
     parts = pieces(asked)
     found += (
         fold

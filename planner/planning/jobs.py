@@ -26,7 +26,8 @@ _WAIVE = "change it, or waive a rule under policies.waived_rules with the reason
 _ADVICE = {
     "capacity/fits": "ask for less memory of each GPU: a smaller model, shorter sequences or "
     "contexts, a smaller batch or fewer requests at once, fewer bits",
-    "exclusions/deadline": "give it more hours, or less data",
+    "exclusions/deadline": "give it less data, or make several shorter runs of it, each of "
+    "a quarter at the most; or allow a later `deadline_hours`",
     "exclusions/run-within-window": "give it more time, or less data",
 }
 """For a rule that rejects a GPU type, what to change if waiving the rule would not help."""

@@ -221,7 +221,7 @@ BY_THE_WRITER = (
     r"check the indentation here .*|indent it like .*|the file ends on .*: was it cut off\?",
     r"name each .* by itself|a base lies .*|save it beside .*|put the file beside .*",
     r"convert it: `iconv .*`",
-    r"change it in an override, .*|choose another name|set \S+ as a whole|set keys in it by .*",
+    r"change it in an override, .*|choose another name|set \S+ as a whole|set its keys by .*",
     r"within braces a comma ends a value: .*",
     r"add nodes under .*|a node enters service when .*",
     r"name the node of each unit as it is today|list those that go on in .*|add one, .*",

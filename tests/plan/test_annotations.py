@@ -101,13 +101,17 @@ def test_a_gpu_type_whose_nodes_are_too_small_is_not_available_whatever_the_boun
     assert told == (None, "on four-l40s@main it needs 192 GB of host memory of 191.999")
 
 
+NONE_THERE = "it needs 1 whole node of four-l40s@main, of which none can be had"
+
+
 @pytest.mark.parametrize(
     ("supplied", "expected"),
     [
-        (lambda one: replace(one, maximum=0), ""),
+        (lambda one: replace(one, maximum=0), NONE_THERE),
         (
             lambda one: replace(one, unit_cost_cents=(None, *one.unit_cost_cents[1:])),
-            "not in 2027Q1: ",
+            f"not in 2027Q1: {NONE_THERE}, and its units keep one GPU type over all quarters "
+            "(`may_change_gpu_type`)",
         ),
     ],
     ids=["never", "a quarter late"],
@@ -118,7 +122,7 @@ def test_a_gpu_type_of_which_too_few_nodes_can_be_had_is_not_available(case, sup
     scarce = replace(case.translation, problem=replace(problem, supplies=supplies))
     assert alternatives(replace(case, translation=scarce).plan, "chat")["l40s-48gb"] == (
         None,
-        f"{expected}it needs 1 whole node of four-l40s@main, of which none can be had",
+        expected,
     )
 
 

@@ -67,7 +67,10 @@ def quarters(value: object) -> object:
         if len(ends) == 2 and (not dots or last.startswith(".")):
             raise ValueError(f"{item!r} is no span of quarters, write {'..'.join(ends)}")
         if dots and not (first and last):
-            raise ValueError(f"{item!r} is no span of quarters, write both ends: 2027Q2..2027Q4")
+            lacking = "last" if first else "first"
+            raise ValueError(
+                f"{item!r} is no span of quarters, write its {lacking} quarter as well"
+            )
         start = Quarter.parse(first.strip())
         end = Quarter.parse(last.strip()) if dots else start
         if end < start:
