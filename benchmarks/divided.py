@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.inputs.load import load_catalog
-from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Shape, Supply
+from planner.packing.problem import Division, JobClass, Mode, Part, Pool, Problem, Shape, Supply
 from planner.packing.translation import divisions_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _replicas() -> list[_Replica]:
     ]
 
 
-def _choices(replica: _Replica, gpus: dict[str, GpuType]) -> tuple[Choice, ...]:
+def _modes(replica: _Replica, gpus: dict[str, GpuType]) -> tuple[Mode, ...]:
     """On each GPU type the smallest partitions that hold it, and the fewest whole GPUs."""
     found = []
     for _, gpu_type, memory_gb, node, _, eight_bit in _NODES:
@@ -56,10 +56,10 @@ def _choices(replica: _Replica, gpus: dict[str, GpuType]) -> tuple[Choice, ...]:
         whole = next((n for n in (1, 2, 4, 8) if n * memory_gb >= replica.memory_gb), None)
         if whole is not None and whole <= node.gpus:
             shape = Shape(whole, whole * replica.cpus, replica.host_gb * 1000)
-            found.append(Choice(gpu_type, shape))
+            found.append(Mode(gpu_type, shape))
         if whole == 1:
             found += [
-                Choice(
+                Mode(
                     gpu_type,
                     Shape(1, replica.cpus, replica.host_gb * 1000, part=Part(profile, 0)),
                 )
@@ -84,7 +84,7 @@ def divided(jobs: int, seed: int) -> Problem:
     catalog, _ = load_catalog()
     gpus = dict(catalog.gpus)
     rng = random.Random(f"divided-{jobs}-{seed}")
-    known = [choices for replica in _replicas() if (choices := _choices(replica, gpus))]
+    known = [modes for replica in _replicas() if (modes := _modes(replica, gpus))]
     rng.shuffle(known)
     weights = [1 / (rank + 1) for rank in range(len(known))]
     counts = Counter(rng.choices(known, weights, k=jobs))
@@ -96,10 +96,10 @@ def divided(jobs: int, seed: int) -> Problem:
         Supply(f"buy-{name}", "buy", number, None, (cents,))
         for number, (name, _, _, _, cents, _) in enumerate(_NODES)
     )
-    demands = tuple(
-        Demand(choices, (0,), times) for choices, times in sorted(counts.items(), key=repr)
+    classes = tuple(
+        JobClass(modes, (0,), times) for modes, times in sorted(counts.items(), key=repr)
     )
-    return Problem(1, pools, supplies, demands, 0)
+    return Problem(1, pools, supplies, classes, 0)
 
 
 def _divisions(gpu: GpuType) -> tuple[Division, ...]:

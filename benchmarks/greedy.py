@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
+    from planner.packing.problem import JobClass, Mode, Pool, Problem, Shape
 
 __all__ = ["Bought", "first_fit_decreasing", "nodes_for"]
 
@@ -87,9 +87,9 @@ class _Fleet:
         """The first node that may still hold a shape: none before it ever will again."""
         self.opened: dict[int, int] = defaultdict(int)
         most_mb = max(pool.shared_mb for pool in problem.pools)
-        for demand in sorted(problem.demands, key=partial(_size, most_mb), reverse=True):
-            ways = sorted(self._ways(demand.choices, only), key=lambda way: (preference(way), way))
-            for _ in range(demand.count if ways else 0):
+        for job_class in sorted(problem.classes, key=partial(_size, most_mb), reverse=True):
+            ways = sorted(self._ways(job_class.modes, only), key=lambda way: (preference(way), way))
+            for _ in range(job_class.count if ways else 0):
                 self._place(ways)
 
     def bought(self, prices: dict[int, int]) -> Bought:
@@ -97,13 +97,13 @@ class _Fleet:
         cost_cents = sum(nodes * prices[pool] for pool, nodes in self.opened.items())
         return Bought(cost_cents, sum(self.opened.values()))
 
-    def _ways(self, choices: Sequence[Choice], only: int | None) -> list[_Way]:
+    def _ways(self, modes: Sequence[Mode], only: int | None) -> list[_Way]:
         return [
-            (number, choice.shape)
-            for choice in choices
+            (number, mode.shape)
+            for mode in modes
             for number, pool in enumerate(self._pools)
-            if pool.gpu_type == choice.gpu_type
-            and pool.nodes_taken(choice.shape) is not None
+            if pool.gpu_type == mode.gpu_type
+            and pool.nodes_taken(mode.shape) is not None
             and only in (None, number)
         ]
 
@@ -148,8 +148,8 @@ def _taken(free: list[int], shape: Shape, shared_mb: int) -> bool:
     return True
 
 
-def _size(shared_mb: int, demand: Demand) -> tuple[float, int, int]:
-    shapes = [choice.shape for choice in demand.choices]
+def _size(shared_mb: int, job_class: JobClass) -> tuple[float, int, int]:
+    shapes = [mode.shape for mode in job_class.modes]
     return (
         min(_gpus(shape, shared_mb) for shape in shapes),
         min(shape.memory_mb for shape in shapes),

@@ -106,7 +106,7 @@ def _vectorpack(folder: Path) -> Iterator[Row]:
 
 
 def _units(problem: Problem) -> int:
-    return sum(demand.count for demand in problem.demands)
+    return sum(job_class.count for job_class in problem.classes)
 
 
 def _measured(problem: Problem, limit_s: float, known: int | None = None) -> Measured:

@@ -16,7 +16,7 @@ from benchmarks.greedy import first_fit_decreasing, nodes_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planner.packing.problem import Choice, Problem
+    from planner.packing.problem import Mode, Problem
 
 __all__ = ["NaiveResult", "solve_naive"]
 
@@ -63,8 +63,8 @@ class _Naive:
         self._nodes: list[tuple[Any, int]] = []
         self._loads: dict[tuple[int, int], list[list[tuple[Any, float]]]] = {}
         self._open_nodes()
-        for number, choices in enumerate(_units(problem)):
-            self._place(number, choices)
+        for number, modes in enumerate(_units(problem)):
+            self._place(number, modes)
         self._limit()
         self.program += pulp.LpAffineExpression(self._cost)
 
@@ -88,14 +88,14 @@ class _Naive:
                 self._cost.append((opened, price))
                 self._nodes.append((opened, 1))
 
-    def _place(self, number: int, choices: tuple[Choice, ...]) -> None:
+    def _place(self, number: int, modes: tuple[Mode, ...]) -> None:
         """A unit runs once: on a node that it shares, or on whole nodes that it pays for."""
         ways = []
-        for position, choice in enumerate(choices):
-            shape = choice.shape
+        for position, mode in enumerate(modes):
+            shape = mode.shape
             for supply in self._problem.supplies:
                 pool = self._problem.pools[supply.pool]
-                if pool.gpu_type != choice.gpu_type:
+                if pool.gpu_type != mode.gpu_type:
                     continue
                 span = pool.nodes_taken(shape)
                 if span:
@@ -104,7 +104,7 @@ class _Naive:
                     self._nodes.append((whole, span))
                     ways.append(whole)
                 if span == 0:
-                    ways += self._share(number, position, supply.pool, choice)
+                    ways += self._share(number, position, supply.pool, mode)
         self.program += self._pulp.LpConstraint(
             self._pulp.LpAffineExpression([(way, 1) for way in ways]),
             self._pulp.LpConstraintEQ,
@@ -112,8 +112,8 @@ class _Naive:
             1,
         )
 
-    def _share(self, number: int, position: int, pool: int, choice: Choice) -> Iterator[Any]:
-        shape = choice.shape
+    def _share(self, number: int, position: int, pool: int, mode: Mode) -> Iterator[Any]:
+        shape = mode.shape
         for (owner, node), loads in self._loads.items():
             if owner != pool:
                 continue
@@ -138,7 +138,7 @@ class _Naive:
                 )
 
 
-def _units(problem: Problem) -> Iterator[tuple[Choice, ...]]:
-    for demand in problem.demands:
-        for _ in range(demand.count):
-            yield demand.choices
+def _units(problem: Problem) -> Iterator[tuple[Mode, ...]]:
+    for job_class in problem.classes:
+        for _ in range(job_class.count):
+            yield job_class.modes

@@ -16,7 +16,7 @@ import csv
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import WHOLE, Choice, Demand, Part, Pool, Problem, Shape, Supply
+from planner.packing.problem import WHOLE, JobClass, Mode, Part, Pool, Problem, Shape, Supply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,16 +61,16 @@ def read_openb(nodes: Path, pods: Path, *, first: int | None = None, shares: boo
         and (pod := _pod(pods, line, row)).gpus
         and (shares or pod.part == WHOLE)
     )
-    demands = tuple(
-        Demand(choices, (0,), count)
+    classes = tuple(
+        JobClass(modes, (0,), count)
         for (pod, models), count in sorted(asked.items())
-        if (choices := _choices(pools, pod, models))
+        if (modes := _modes(pools, pod, models))
     )
     supplies = tuple(
         Supply(pool.name, "buy", number, None, (_price(nodes, pool),))
         for number, pool in enumerate(pools)
     )
-    return Problem(1, pools, supplies, demands, 0)
+    return Problem(1, pools, supplies, classes, 0)
 
 
 def _pod(path: Path, line: int, row: dict[str, str]) -> Shape:
@@ -90,10 +90,10 @@ def _shape(path: Path, line: int, row: dict[str, str], gpus: str) -> Shape:
     return Shape(_whole(path, line, row, gpus), cpus, memory)
 
 
-def _choices(pools: tuple[Pool, ...], pod: Shape, models: str) -> tuple[Choice, ...]:
+def _modes(pools: tuple[Pool, ...], pod: Shape, models: str) -> tuple[Mode, ...]:
     hosts = {pool.gpu_type for pool in pools if pool.nodes_taken(pod) is not None}
     allowed = hosts & set(models.split("|")) if models else hosts
-    return tuple(Choice(model, pod) for model in sorted(allowed))
+    return tuple(Mode(model, pod) for model in sorted(allowed))
 
 
 def _price(path: Path, pool: Pool) -> int:

@@ -12,9 +12,9 @@ from math import ceil
 
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.packing.problem import (
-    Choice,
-    Demand,
+    JobClass,
     Limit,
+    Mode,
     Pool,
     Problem,
     RunWindow,
@@ -93,7 +93,7 @@ def _archetypes() -> list[_Archetype]:
     ]
 
 
-def _choices(job: _Archetype, extra_cpus: int = 0, extra_host_gb: int = 0) -> tuple[Choice, ...]:
+def _modes(job: _Archetype, extra_cpus: int = 0, extra_host_gb: int = 0) -> tuple[Mode, ...]:
     """The smallest GPU count that fits, and its double, on every kind that may run it."""
     found = []
     for kind in _KINDS:
@@ -108,8 +108,8 @@ def _choices(job: _Archetype, extra_cpus: int = 0, extra_host_gb: int = 0) -> tu
                 gpus * job.host_gb_per_gpu * 1000 + extra_host_gb * 1000,
             )
             if _runs(kind, shape):
-                found.append(Choice(kind.gpu_type, shape))
-    return tuple(sorted(found, key=lambda choice: (choice.gpu_type, choice.shape)))
+                found.append(Mode(kind.gpu_type, shape))
+    return tuple(sorted(found, key=lambda mode: (mode.gpu_type, mode.shape)))
 
 
 def _runs(kind: _Kind, shape: Shape) -> bool:
@@ -128,23 +128,21 @@ def _pools() -> tuple[Pool, ...]:
 
 def _draw(jobs: int, rng: random.Random) -> list[_Archetype]:
     """Archetypes by a Zipf law, as portfolios have a few common jobs and a long tail."""
-    known = [job for job in _archetypes() if _choices(job)]
+    known = [job for job in _archetypes() if _modes(job)]
     rng.shuffle(known)
     weights = [1 / (rank + 1) for rank in range(len(known))]
     return rng.choices(known, weights, k=jobs)
 
 
-def _merged(units: list[tuple[tuple[Choice, ...], tuple[int, ...]]]) -> tuple[Demand, ...]:
-    counts: dict[tuple[tuple[Choice, ...], tuple[int, ...]], int] = {}
+def _merged(units: list[tuple[tuple[Mode, ...], tuple[int, ...]]]) -> tuple[JobClass, ...]:
+    counts: dict[tuple[tuple[Mode, ...], tuple[int, ...]], int] = {}
     for key in units:
         counts[key] = counts.get(key, 0) + 1
     ordered = sorted(counts, key=lambda key: (tuple((c.gpu_type, c.shape) for c in key[0]), key[1]))
-    return tuple(
-        Demand(choices, quarters, counts[choices, quarters]) for choices, quarters in ordered
-    )
+    return tuple(JobClass(modes, quarters, counts[modes, quarters]) for modes, quarters in ordered)
 
 
-def _one_quarter(units: list[tuple[Choice, ...]]) -> Problem:
+def _one_quarter(units: list[tuple[Mode, ...]]) -> Problem:
     supplies = tuple(
         Supply(f"buy-{kind.name}", "buy", number, None, (kind.cost_cents,))
         for number, kind in enumerate(_KINDS)
@@ -155,7 +153,7 @@ def _one_quarter(units: list[tuple[Choice, ...]]) -> Problem:
 def catalogue(jobs: int, seed: int) -> Problem:
     """Jobs drawn from a catalogue of archetypes: many alike, one quarter, buy only."""
     rng = random.Random(f"catalogue-{jobs}-{seed}")
-    return _one_quarter([_choices(job) for job in _draw(jobs, rng)])
+    return _one_quarter([_modes(job) for job in _draw(jobs, rng)])
 
 
 def unique(jobs: int, seed: int) -> Problem:
@@ -163,10 +161,10 @@ def unique(jobs: int, seed: int) -> Problem:
     rng = random.Random(f"unique-{jobs}-{seed}")
     units = []
     for job in _draw(jobs, rng):
-        choices: tuple[Choice, ...] = ()
-        while not choices:
-            choices = _choices(job, rng.randrange(0, 4), rng.randrange(0, 32))
-        units.append(choices)
+        modes: tuple[Mode, ...] = ()
+        while not modes:
+            modes = _modes(job, rng.randrange(0, 4), rng.randrange(0, 32))
+        units.append(modes)
     return _one_quarter(units)
 
 
@@ -177,7 +175,7 @@ def quarterly(jobs: int, seed: int) -> Problem:
     units = []
     for position, job in enumerate(_draw(round(jobs * 1.18 ** (quarters - 1)), rng)):
         begins = next(q for q in range(quarters) if position < round(jobs * 1.18**q))
-        units.append((_choices(job), tuple(range(begins, quarters))))
+        units.append((_modes(job), tuple(range(begins, quarters))))
     supplies = [
         supply for number, kind in enumerate(_KINDS) for supply in _offers(kind, number, quarters)
     ]
@@ -208,18 +206,16 @@ def runs_beside(runs: int, seed: int) -> Problem:
         for supply in _offers(_KINDS[number % len(_KINDS)], number, quarters)
     )
     units = []
-    known = [one for one in _archetypes() if _choices(one)]
+    known = [one for one in _archetypes() if _modes(one)]
     serving, tuning = ([one for one in known if one.tuning is kind] for kind in (False, True))
     weights = [[1 / (rank + 1) for rank in range(len(kind))] for kind in (serving, tuning)]
     for number in range(_ENDPOINTS + runs):
         is_run = number >= _ENDPOINTS
         job = rng.choices((serving, tuning)[is_run], weights[is_run])[0]
         sites = (rng.choice(_SITES),) if rng.random() < 1 / 3 else ()
-        choices = tuple(
-            replace(choice, shape=choice.shape._replace(sites=sites)) for choice in _choices(job)
-        )
+        modes = tuple(replace(mode, shape=mode.shape._replace(sites=sites)) for mode in _modes(job))
         active = (rng.randrange(quarters),) if is_run else tuple(range(quarters))
-        units.append((_for_hours(choices, rng) if is_run else choices, active))
+        units.append((_for_hours(modes, rng) if is_run else modes, active))
     watts = tuple(
         (number, pool.node.gpus * _WATTS_PER_GPU)
         for number, pool in enumerate(pools)
@@ -237,18 +233,18 @@ def runs_beside(runs: int, seed: int) -> Problem:
     )
 
 
-def _for_hours(choices: tuple[Choice, ...], rng: random.Random) -> tuple[Choice, ...]:
+def _for_hours(modes: tuple[Mode, ...], rng: random.Random) -> tuple[Mode, ...]:
     """The choices whose run ends in time; the work is in hours of the fewest GPUs, if A100."""
-    least = min(choice.shape.gpus for choice in choices)
+    least = min(mode.shape.gpus for mode in modes)
     work, week = rng.uniform(2.0, 60.0), rng.randrange(13)
     first, until = (WEEK_HOURS * week, RUN_HOURS) if rng.random() < 1 / 3 else (0, RUN_HOURS)
     found = []
-    for choice in choices:
-        speed = _SPEED.get(choice.gpu_type, 1.0) * (choice.shape.gpus / least) ** 0.9
+    for mode in modes:
+        speed = _SPEED.get(mode.gpu_type, 1.0) * (mode.shape.gpus / least) ** 0.9
         hours = max(1, ceil(work / speed))
         if first + hours <= until:
             run = RunWindow(hours, first, until)
-            found.append(replace(choice, shape=choice.shape._replace(run=run)))
+            found.append(replace(mode, shape=mode.shape._replace(run=run)))
     return tuple(sorted(found))
 
 

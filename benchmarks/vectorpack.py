@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
-from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
+from planner.packing.problem import JobClass, Mode, Pool, Problem, Shape, Supply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,14 +83,14 @@ def _problem(bins: Sequence[int], items: Sequence[Sequence[int]]) -> Problem:
     factor = max(without + 1, 2 if any(sizes[0] == bins[0] for sizes in items) else 1)
     gpus, cpus, memory_mb = (*bins, *_MISSING)[:DIMENSIONS]
     node = Shape(factor * gpus + factor - 1, cpus or 1, memory_mb or 1)
-    demands = []
+    classes = []
     for *sizes, count in items:
         gpus, cpus, memory_mb = (*sizes, *_MISSING)[:DIMENSIONS]
         shape = Shape(factor * gpus or 1, cpus, memory_mb)
-        demands.append(Demand((Choice("bin", shape),), (0,), count))
+        classes.append(JobClass((Mode("bin", shape),), (0,), count))
     pool = Pool("bin", "main", "bin", node, 0, 0, False)
     supply = Supply("bin", "buy", 0, None, (BIN_CENTS,))
-    return Problem(1, (pool,), (supply,), tuple(demands), 0)
+    return Problem(1, (pool,), (supply,), tuple(classes), 0)
 
 
 def _numbers(path: Path, number: int, line: str) -> tuple[int, ...]:

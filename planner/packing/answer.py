@@ -29,8 +29,8 @@ from planner.packing.solution import (
 )
 from planner.packing.solver import Program, solve_linear
 
-DemandChoice = tuple[int, int]
-"""(demand, choice)."""
+ClassMode = tuple[int, int]
+"""(job class, mode)."""
 
 
 def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
@@ -51,12 +51,12 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
         spare=kept_for_groups(found.master, found.values, racks),
         assigned=tuple(
             tuple(
-                round(found.values[found.master.choice[number, position]])
-                if (number, position) in found.master.choice
+                round(found.values[found.master.mode[number, position]])
+                if (number, position) in found.master.mode
                 else 0
-                for position in range(len(demand.choices))
+                for position in range(len(job_class.modes))
             )
-            for number, demand in enumerate(problem.demands)
+            for number, job_class in enumerate(problem.classes)
         ),
         layouts=tuple(_layouts(found, quarter)[: len(problem.pools)] for quarter in quarters),
         tags=tags,
@@ -65,7 +65,7 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
         f"{count_of(found.rounds, 'round')}, {count_of(found.cuts, 'cut')}",
         moved=tuple(
             round(found.values[found.master.moved[number]]) if number in found.master.moved else 0
-            for number in range(len(problem.demands) if found.master.moved else 0)
+            for number in range(len(problem.classes) if found.master.moved else 0)
         ),
     )
 
@@ -89,7 +89,7 @@ def _of_pool(
     found: Incumbent,
     pool: int,
     quarter: int,
-    waiting: dict[Shape, Counter[DemandChoice]],
+    waiting: dict[Shape, Counter[ClassMode]],
     runs: dict[int, list[tuple[Member, int]]],
 ) -> tuple[Layout, ...]:
     """Return a pool's layouts: units that take whole nodes first, then shared nodes."""
@@ -128,7 +128,7 @@ def _runs(
     found: Incumbent,
     pool: int,
     quarter: int,
-    waiting: Mapping[Shape, Counter[DemandChoice]],
+    waiting: Mapping[Shape, Counter[ClassMode]],
     first: int,
 ) -> dict[int, list[tuple[Member, int]]]:
     """Return the runs on each node of a pool, with their GPUs there, by the node's number.
@@ -170,11 +170,11 @@ def _node(
     pool: int,
     packed: Packed,
     pattern: Pattern,
-    waiting: dict[Shape, Counter[DemandChoice]],
+    waiting: dict[Shape, Counter[ClassMode]],
     runs: Iterable[tuple[Member, int]],
 ) -> tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]:
     """Return what one node holds: waiting pieces, GPUs that they share, and runs."""
-    held: Counter[DemandChoice] = Counter()
+    held: Counter[ClassMode] = Counter()
     opened: list[Bundle] = []
     kind = found.master.problem.pools[pool]
     for index, units in pattern:
@@ -187,7 +187,7 @@ def _node(
     return parts, tuple(sorted([*bundled(runs), *opened]))
 
 
-def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[DemandChoice]]) -> Bundle:
+def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[ClassMode]]) -> Bundle:
     """Return one shared GPU with the pieces that it holds side by side all quarter."""
     slots = starts(pool, [shape.part.profile for shape in gpu])
     taken = [next(iter(_take(waiting[shape], 1))) for shape in gpu]
@@ -195,9 +195,9 @@ def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[DemandChoice]]) 
     return Bundle(1, tuple(sorted(members)))
 
 
-def _take(queue: Counter[DemandChoice], units: int) -> Counter[DemandChoice]:
+def _take(queue: Counter[ClassMode], units: int) -> Counter[ClassMode]:
     """Take units from the front of a queue."""
-    taken: Counter[DemandChoice] = Counter()
+    taken: Counter[ClassMode] = Counter()
     while units:
         part = next(iter(queue))
         used = min(units, queue[part])
@@ -209,30 +209,30 @@ def _take(queue: Counter[DemandChoice], units: int) -> Counter[DemandChoice]:
     return taken
 
 
-def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[DemandChoice]]]:
-    """Return, by pool, the units that run on it in a quarter, by shape and in the demands' order.
+def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[ClassMode]]]:
+    """Return, by pool and shape, the units that run there in a quarter, in the order of classes.
 
     If several pools have the GPU type, each keeps its units that stay, and the first pool takes
-    the first demands of the others, so that units tend to be where they were in the quarter
+    the first job classes of the others, so that units tend to be where they were in the quarter
     before.
     """
-    master, demands = found.master, found.master.problem.demands
-    queues: dict[tuple[str, Shape], Counter[DemandChoice]] = defaultdict(Counter)
-    for (number, position), index in sorted(master.choice.items()):
-        choice = demands[number].choices[position]
-        units = round(found.values[index]) * choice.copies_in(quarter)
-        if quarter in demands[number].quarters and units:
-            queues[choice.gpu_type, choice.shape][number, position] += units
+    master, classes = found.master, found.master.problem.classes
+    queues: dict[tuple[str, Shape], Counter[ClassMode]] = defaultdict(Counter)
+    for (number, position), index in sorted(master.mode.items()):
+        mode = classes[number].modes[position]
+        units = round(found.values[index]) * mode.copies_in(quarter)
+        if quarter in classes[number].quarters and units:
+            queues[mode.gpu_type, mode.shape][number, position] += units
     alike: dict[str, list[int]] = defaultdict(list)
     for pool, kind in enumerate(master.problem.pools):
         if (pool, quarter) in master.usages:
             alike[kind.gpu_type].append(pool)
-    waiting: dict[int, dict[Shape, Counter[DemandChoice]]] = {}
+    waiting: dict[int, dict[Shape, Counter[ClassMode]]] = {}
     for gpu_type, pools in alike.items():
         kept = kept_by_pool(master, found.values, pools, quarter)
         for held in kept.values():
             for part, units in held.items():
-                queues[gpu_type, demands[part[0]].choices[part[1]].shape][part] -= units
+                queues[gpu_type, classes[part[0]].modes[part[1]].shape][part] -= units
         for pool in pools:
             waiting[pool] = {}
             for usage in master.usages[pool, quarter]:
@@ -240,7 +240,7 @@ def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[De
                     {
                         (number, position): units
                         for (number, position), units in kept[pool].items()
-                        if demands[number].choices[position].shape == usage.asked
+                        if classes[number].modes[position].shape == usage.asked
                     }
                 )
                 queue = +queues[gpu_type, usage.asked]
@@ -252,38 +252,38 @@ def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[De
 
 def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
     """Return price tags from the duals of the linear relaxation, and the bound's other terms."""
-    master, demands = found.master, found.master.problem.demands
+    master, classes = found.master, found.master.problem.classes
     program = Program(list(master.program.variables), list(master.program.rows))
-    for index in master.choice.values():  # whose caps rows imply: they carry no price of their own
+    for index in master.mode.values():  # whose caps rows imply: they carry no price of their own
         program.variables[index] = replace(program.variables[index], upper=None)
-    for at, demand in zip(master.demand_rows, demands, strict=True):
-        if demand.endpoint:  # it needs as few units as take its traffic
+    for at, job_class in zip(master.class_rows, classes, strict=True):
+        if job_class.endpoint:  # it needs as few units as take its traffic
             program.rows[at] = replace(program.rows[at], sense="<=")
     duals = solve_linear(program)
     assert duals is not None, "a program with a whole solution has a fractional one"
     of_traffic: Counter[int] = Counter()
     traffic_rows = master.traffic_rows | master.cover_rows
     for at, numbers in traffic_rows.items():
-        units = sum(demands[number].count for number in numbers)
+        units = sum(classes[number].count for number in numbers)
         shared = duals.rows[at] * master.program.rows[at].right / units
         of_traffic.update(dict.fromkeys(numbers, shared))
     tags = tuple(
         PriceTag(
             (duals.rows[at] + of_traffic[number]) * CENTS_PER_UNIT,
             tuple(
-                max(0.0, duals.reduced_costs[master.choice[number, position]]) * CENTS_PER_UNIT
-                if (number, position) in master.choice
+                max(0.0, duals.reduced_costs[master.mode[number, position]]) * CENTS_PER_UNIT
+                if (number, position) in master.mode
                 else None
-                for position in range(len(demands[number].choices))
+                for position in range(len(classes[number].modes))
             ),
         )
-        for number, at in enumerate(master.demand_rows)
+        for number, at in enumerate(master.class_rows)
     )
-    tagged = sum(tag.cents * demand.count for tag, demand in zip(tags, demands, strict=True))
+    tagged = sum(tag.cents * job_class.count for tag, job_class in zip(tags, classes, strict=True))
     worth: dict[str, float] = {OWNED_NODES: 0.0, LIMITED_OFFERS: 0.0}
-    demand_rows = {*master.demand_rows, *traffic_rows}
+    class_rows = {*master.class_rows, *traffic_rows}
     for number, row in enumerate(master.program.rows):
-        if row.right and number not in demand_rows:
+        if row.right and number not in class_rows:
             owner = row.owner or OWNED_NODES
             cents = duals.rows[number] * row.right * CENTS_PER_UNIT
             worth[owner] = worth.get(owner, 0.0) + cents

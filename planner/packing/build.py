@@ -1,4 +1,4 @@
-"""States the master program: units by choice and pool, nodes bought and rented by quarter.
+"""States the master program: units by mode and pool, nodes bought and rented by quarter.
 
 Units of the same shape on the same pool are counted together, so the program's size follows the
 variety of the portfolio. It is a relaxation of the real packing: resources are summed over a pool's
@@ -36,8 +36,8 @@ from planner.packing.problem import (
     ALWAYS,
     NOWHERE,
     WHOLE,
-    Choice,
-    Demand,
+    JobClass,
+    Mode,
     Part,
     Pool,
     Problem,
@@ -50,7 +50,7 @@ from planner.packing.solver import Program, ProgramRow, Sense
 def build_master(problem: Problem) -> MasterProgram:
     """State the master program of a problem, with what is kept apart in it."""
     master = MasterProgram(kept_apart(problem))
-    _choices(master)
+    _modes(master)
     _short(master)
     _acquisitions(master)
     _usages(master)
@@ -69,43 +69,43 @@ def build_master(problem: Problem) -> MasterProgram:
     return master
 
 
-def _choices(master: MasterProgram) -> None:
-    """Let every unit take exactly one choice and keep it: row `demand[d]`.
+def _modes(master: MasterProgram) -> None:
+    """Let every unit take exactly one mode and keep it: row `demand[d]`.
 
     If the number of units is open, each takes at most one. A unit that may be short may also
-    take a choice that no pool runs: then it is short in all quarters.
+    take a mode that no pool runs: then it is short in all quarters.
     """
     problem, program, pools = master.problem, master.program, _by_gpu_type(master.problem)
-    for number, demand in enumerate(problem.demands):
+    for number, job_class in enumerate(problem.classes):
         terms: Terms = {}
-        for position, choice in enumerate(demand.choices):
-            runs = _running(problem, pools[choice.gpu_type], choice.shape)
-            if runs or demand.nowhere is not None:
+        for position, mode in enumerate(job_class.modes):
+            runs = _running(problem, pools[mode.gpu_type], mode.shape)
+            if runs or job_class.nowhere is not None:
                 index = program.variable(
-                    f"units[{number},{position}]", upper=demand.count, integer=True
+                    f"units[{number},{position}]", upper=job_class.count, integer=True
                 )
-                master.choice[number, position] = index
+                master.mode[number, position] = index
                 terms[index] = 1.0
-        sense: Sense = "<=" if demand.at_most else "=="
-        master.demand_rows.append(program.row(f"demand[{number}]", terms, sense, demand.count))
+        sense: Sense = "<=" if job_class.at_most else "=="
+        master.class_rows.append(program.row(f"demand[{number}]", terms, sense, job_class.count))
 
 
 def _short(master: MasterProgram) -> None:
-    """Count units that are short in a quarter, of those that take the choice.
+    """Count units that are short in a quarter, of those that take the mode.
 
     Row `short[d,c,q]`.
     """
-    for (number, position), index in master.choice.items():
-        demand = master.problem.demands[number]
-        choice = demand.choices[position]
-        if demand.nowhere is None or choice.gpu_type.startswith(NOWHERE):
+    for (number, position), index in master.mode.items():
+        job_class = master.problem.classes[number]
+        mode = job_class.modes[position]
+        if job_class.nowhere is None or mode.gpu_type.startswith(NOWHERE):
             continue
-        for quarter in demand.quarters:
+        for quarter in job_class.quarters:
             name = f"short[{number},{position},{quarter}]"
             short = master.program.variable(name, integer=True)
             master.short[number, position, quarter] = short
-            most = -float(choice.copies_in(quarter))
-            master.program.row(name, {short: float(choice.copies_short), index: most}, "<=", 0.0)
+            most = -float(mode.copies_in(quarter))
+            master.program.row(name, {short: float(mode.copies_short), index: most}, "<=", 0.0)
 
 
 def _by_gpu_type(problem: Problem) -> dict[str, list[int]]:
@@ -156,12 +156,12 @@ def _acquisitions(master: MasterProgram) -> None:
 def _usages(master: MasterProgram) -> None:
     """Count pieces by shape; split them if several pools have the GPU type: rows `split`."""
     shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
-    for number, position in master.choice:
-        demand = master.problem.demands[number]
-        choice = demand.choices[position]
-        for quarter in demand.quarters:
+    for number, position in master.mode:
+        job_class = master.problem.classes[number]
+        mode = job_class.modes[position]
+        for quarter in job_class.quarters:
             for index, pieces in master.pieces_in(number, position, quarter):
-                shaped[choice.gpu_type, quarter, choice.shape][index] += pieces
+                shaped[mode.gpu_type, quarter, mode.shape][index] += pieces
     pools = _by_gpu_type(master.problem)
     for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
         running = _running(master.problem, pools[gpu_type], shape)
@@ -170,7 +170,7 @@ def _usages(master: MasterProgram) -> None:
             master.usages.setdefault((pool, quarter), []).append(usage)
     nowhere: dict[PoolInQuarter, Terms] = defaultdict(dict)
     for (number, _, quarter), index in master.short.items():
-        nowhere[master.problem.demands[number].nowhere or 0, quarter][index] = 1.0
+        nowhere[master.problem.classes[number].nowhere or 0, quarter][index] = 1.0
     for key, terms in nowhere.items():
         place = master.problem.pools[key[0]]
         master.usages[key] = [_usage(place, key, place.node, terms)]
@@ -250,46 +250,46 @@ def kept_apart(problem: Problem) -> Problem:
     Runs of owners with quotas have shapes that name the owner, and units of pools that share
     spare nodes have shapes that say which pools can take them in.
     """
-    demands = problem.demands
+    classes = problem.classes
     if problem.spare_groups:
-        demands = tuple(_taken_in(problem, demand) for demand in demands)
+        classes = tuple(_taken_in(problem, job_class) for job_class in classes)
     pools, apart = list(problem.pools), []
     for number, pool in enumerate(problem.pools):
         if not pool.mixes and any(
-            choice.gpu_type == pool.gpu_type and choice.shape.part.profile
-            for demand in problem.demands
-            for choice in demand.choices
+            mode.gpu_type == pool.gpu_type and mode.shape.part.profile
+            for job_class in problem.classes
+            for mode in job_class.modes
         ):
             pools[number] = replace(pool, divisions=(), mixes=True)
             apart.append(
                 replace(pool, owned=0, retired=(), spare=0, shared_mb=0, mixes=True, lender=number)
             )
     if problem.quotas:
-        demands = tuple(_named(problem, demand) for demand in demands)
-    return replace(problem, pools=(*pools, *apart), demands=demands)
+        classes = tuple(_named(problem, job_class) for job_class in classes)
+    return replace(problem, pools=(*pools, *apart), classes=classes)
 
 
-def _taken_in(problem: Problem, demand: Demand) -> Demand:
-    choices = (
+def _taken_in(problem: Problem, job_class: JobClass) -> JobClass:
+    modes = (
         replace(
-            choice,
-            shape=choice.shape._replace(stand_ins=tuple(stand_ins(problem, demand, choice))),
+            mode,
+            shape=mode.shape._replace(stand_ins=tuple(stand_ins(problem, job_class, mode))),
         )
-        for choice in demand.choices
+        for mode in job_class.modes
     )
-    return replace(demand, choices=tuple(choices))
+    return replace(job_class, modes=tuple(modes))
 
 
-def _named(problem: Problem, demand: Demand) -> Demand:
+def _named(problem: Problem, job_class: JobClass) -> JobClass:
     """Put the owner's name on each run that some quota of the owner counts by hours."""
-    mine = [quota for quota in problem.quotas if demand.owner and quota.owner == demand.owner]
-    choices = (
-        replace(choice, shape=choice.shape._replace(owner=demand.owner))
-        if choice.shape.run != ALWAYS and any(quota.taken(choice) for quota in mine)
-        else choice
-        for choice in demand.choices
+    mine = [quota for quota in problem.quotas if job_class.owner and quota.owner == job_class.owner]
+    modes = (
+        replace(mode, shape=mode.shape._replace(owner=job_class.owner))
+        if mode.shape.run != ALWAYS and any(quota.taken(mode) for quota in mine)
+        else mode
+        for mode in job_class.modes
     )
-    return replace(demand, choices=tuple(choices)) if mine else demand
+    return replace(job_class, modes=tuple(modes)) if mine else job_class
 
 
 def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
@@ -381,12 +381,12 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
     price = gpu_prices(master.problem)
     idle = _IDLE * min(filter(None, price.values()), default=1.0)
     costs: dict[int, float] = {}
-    for (number, position), index in master.choice.items():
-        demand = master.problem.demands[number]
-        choice = demand.choices[position]
-        copies = sum(choice.copies_in(quarter) for quarter in demand.quarters)
-        gpus = choice.shape.whole_gpus * choice.shape.run.hours / RUN_HOURS
-        costs[index] = gpus * (price.get(choice.gpu_type) or idle) * copies
+    for (number, position), index in master.mode.items():
+        job_class = master.problem.classes[number]
+        mode = job_class.modes[position]
+        copies = sum(mode.copies_in(quarter) for quarter in job_class.quarters)
+        gpus = mode.shape.whole_gpus * mode.shape.run.hours / RUN_HOURS
+        costs[index] = gpus * (price.get(mode.gpu_type) or idle) * copies
     for (pool, _), usage in master.opened.items():
         for index, _ in usage.terms:
             costs[index] = price[master.problem.pools[pool].gpu_type]
@@ -401,7 +401,7 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
 def at_random(master: MasterProgram, seed: int) -> Program:
     """Return the program that prefers some ways to run units to others, at random."""
     rng = random.Random(seed)
-    return master.program.priced({index: rng.random() for index in master.choice.values()})
+    return master.program.priced({index: rng.random() for index in master.mode.values()})
 
 
 def _changes(master: MasterProgram, program: Program) -> dict[int, float]:
@@ -410,15 +410,15 @@ def _changes(master: MasterProgram, program: Program) -> dict[int, float]:
     If the number of units that share some traffic is open, those that end are counted (1), in
     rows `ends`: otherwise more would go on than are needed.
     """
-    taking: dict[tuple[tuple[Choice, ...], str, str, int, int], Terms] = defaultdict(dict)
-    for (number, position), index in master.choice.items():
-        demand = master.problem.demands[number]
-        if demand.stage:
-            kind = (demand.choices, demand.owner, demand.endpoint, position)
-            taking[*kind, demand.quarters[0]][index] = 1.0
+    taking: dict[tuple[tuple[Mode, ...], str, str, int, int], Terms] = defaultdict(dict)
+    for (number, position), index in master.mode.items():
+        job_class = master.problem.classes[number]
+        if job_class.stage:
+            kind = (job_class.modes, job_class.owner, job_class.endpoint, position)
+            taking[*kind, job_class.quarters[0]][index] = 1.0
     found = {}
-    for (choices, owner, endpoint, position, quarter), now in taking.items():
-        after = taking.get((choices, owner, endpoint, position, quarter + 1), {})
+    for (modes, owner, endpoint, position, quarter), now in taking.items():
+        after = taking.get((modes, owner, endpoint, position, quarter + 1), {})
         if endpoint and after:
             ends = program.variable("ends")
             program.row("ends", {**now, **dict.fromkeys(after, -1.0), ends: -1.0}, "<=", 0.0)

@@ -182,19 +182,19 @@ def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> boo
 
 def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
     """Round the variables that count units and where their pieces are to whole numbers."""
-    held = dict.fromkeys(master.choice.values(), 0.0)
+    held = dict.fromkeys(master.mode.values(), 0.0)
     pieces: Counter[tuple[str, int, Shape]] = Counter()
     for number, position in whole_units(master, values):
-        held[master.choice[number, position]] += 1.0
+        held[master.mode[number, position]] += 1.0
     for (number, position, quarter), index in master.short.items():
-        choice = master.problem.demands[number].choices[position]
-        there = held[master.choice[number, position]] * choice.copies_in(quarter)
-        held[index] = float(min(round(values[index]), there // choice.copies_short))
-    for number, position in master.choice:
-        demand = master.problem.demands[number]
-        choice = demand.choices[position]
-        for quarter in demand.quarters:
-            pieces[choice.gpu_type, quarter, choice.shape] += round(
+        mode = master.problem.classes[number].modes[position]
+        there = held[master.mode[number, position]] * mode.copies_in(quarter)
+        held[index] = float(min(round(values[index]), there // mode.copies_short))
+    for number, position in master.mode:
+        job_class = master.problem.classes[number]
+        mode = job_class.modes[position]
+        for quarter in job_class.quarters:
+            pieces[mode.gpu_type, quarter, mode.shape] += round(
                 sum(held[index] * n for index, n in master.pieces_in(number, position, quarter))
             )
     splits: dict[tuple[str, int, Shape], list[int]] = defaultdict(list)

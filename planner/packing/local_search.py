@@ -169,9 +169,9 @@ _MOST_ADDED = 12
 """The most nodes added after trials; beyond that, first-fit decides."""
 
 Unit = tuple[int, int]
-"""The demand and choice of a unit, or of one piece of it."""
-Mode = tuple[int, "Shape"]
-"""A choice and its shape."""
+"""The job class and mode of a unit, or of one piece of it."""
+Option = tuple[int, "Shape"]
+"""A mode and its shape."""
 ValuesAndPackings = tuple[tuple[float, ...], dict["PoolInQuarter", Packed]]
 """The values of a plan in whole units, and its packings."""
 
@@ -214,8 +214,8 @@ class _Placement:
         left = self._nodes_left()
         if left is None:
             return None
-        modes = [_modes(self._problem, unit) for unit in self._units]
-        nodes = self._begun(left, modes)
+        options = [_options(self._problem, unit) for unit in self._units]
+        nodes = self._begun(left, options)
         if nodes is None:
             return None
         nodes = self._settled(nodes, _MANY_STAGES if more_nodes else _FEW_STAGES)
@@ -223,12 +223,14 @@ class _Placement:
             return None
         nodes = self._with_more_nodes(nodes)
         pools = nodes.pools
-        held = self._fitting(pools, nodes.places, modes)
-        return self._as_plan(pools, held, modes, stocks) if held else None
+        held = self._fitting(pools, nodes.places, options)
+        return self._as_plan(pools, held, options, stocks) if held else None
 
-    def _begun(self, left: dict[int, int], modes: list[dict[int, Mode]]) -> NodesWithExcess | None:
+    def _begun(
+        self, left: dict[int, int], options: list[dict[int, Option]]
+    ) -> NodesWithExcess | None:
         """Put every unit on one of the nodes left for it; None if there is none."""
-        shapes = [{pool: shape for pool, (_, shape) in mode.items()} for mode in modes]
+        shapes = [{pool: shape for pool, (_, shape) in option.items()} for option in options]
         kinds = {number: pool.node for number, pool in enumerate(self._problem.pools)}
         nodes = NodesWithExcess(kinds, shapes)
         for pool, number in left.items():
@@ -268,37 +270,37 @@ class _Placement:
         chosen = [
             (number, position)
             for number, position in whole_units(self._master, self._values)
-            for _ in range(self._problem.demands[number].choices[position].copies)
+            for _ in range(self._problem.classes[number].modes[position].copies)
         ]
-        for unit in sorted(chosen, key=lambda unit: bool(_modes(self._problem, unit))):
-            choice = self._problem.demands[unit[0]].choices[unit[1]]
+        for unit in sorted(chosen, key=lambda unit: bool(_options(self._problem, unit))):
+            mode = self._problem.classes[unit[0]].modes[unit[1]]
             taken = {
                 pool: nodes
                 for pool in left
-                if self._problem.pools[pool].gpu_type == choice.gpu_type
-                and (nodes := self._problem.pools[pool].nodes_taken(choice.shape)) is not None
+                if self._problem.pools[pool].gpu_type == mode.gpu_type
+                and (nodes := self._problem.pools[pool].nodes_taken(mode.shape)) is not None
             }
             pool = max(taken, key=lambda pool: (left[pool] - taken[pool], -pool))
             if min(taken.values()) > 1 and left[pool] >= taken[pool]:
                 left[pool] -= taken[pool]
                 self._spanning.append((pool, unit))
-            elif _modes(self._problem, unit):
+            elif _options(self._problem, unit):
                 self._units.append(unit)
             else:
                 return None
         return left
 
     def _pools_of(self, unit: int) -> list[int]:
-        demand, position = self._units[unit]
-        gpu_type = self._problem.demands[demand].choices[position].gpu_type
+        job_class, position = self._units[unit]
+        gpu_type = self._problem.classes[job_class].modes[position].gpu_type
         return [
             number for number, pool in enumerate(self._problem.pools) if pool.gpu_type == gpu_type
         ]
 
     def _largest_first(self) -> list[int]:
         def size(unit: int) -> tuple[float, int]:
-            demand, position = self._units[unit]
-            shape = self._problem.demands[demand].choices[position].shape
+            job_class, position = self._units[unit]
+            shape = self._problem.classes[job_class].modes[position].shape
             node = self._problem.pools[self._pools_of(unit)[0]].node
             return -sum(shares(shape, node)), unit
 
@@ -343,7 +345,7 @@ class _Placement:
         return sorted(cheapest.values())
 
     def _fitting(
-        self, pools: list[int], places: list[int], modes: list[dict[int, Mode]]
+        self, pools: list[int], places: list[int], options: list[dict[int, Option]]
     ) -> list[list[int]] | None:
         """Move units that exceed their nodes to others by first-fit, or to more nodes.
 
@@ -354,16 +356,16 @@ class _Placement:
         free = [_size(kinds[pool].node) for pool in pools]
 
         def fits(unit: int, node: int) -> bool:
-            mode = modes[unit].get(pools[node])
-            if mode is None or any(
-                take > room for take, room in zip(mode[1][:3], free[node], strict=True)
+            option = options[unit].get(pools[node])
+            if option is None or any(
+                take > room for take, room in zip(option[1][:3], free[node], strict=True)
             ):
                 return False
-            return not (held[node] and kinds[pools[node]].nodes_taken(mode[1]))
+            return not (held[node] and kinds[pools[node]].nodes_taken(option[1]))
 
         def put(unit: int, node: int) -> None:
             held[node].append(unit)
-            taken = modes[unit][pools[node]][1]
+            taken = options[unit][pools[node]][1]
             whole = kinds[pools[node]].nodes_taken(taken)
             free[node] = [0 if whole else a - b for a, b in zip(free[node], taken[:3], strict=True)]
 
@@ -376,7 +378,7 @@ class _Placement:
         for unit in evicted:
             node = next((node for node in range(len(pools)) if fits(unit, node)), None)
             if node is None:
-                added = next((one for one in self._on_offer() if one[1] in modes[unit]), None)
+                added = next((one for one in self._on_offer() if one[1] in options[unit]), None)
                 if added is None:
                     return None
                 self._values[added[2]] += 1.0
@@ -391,21 +393,21 @@ class _Placement:
         self,
         pools: list[int],
         held: list[list[int]],
-        modes: list[dict[int, Mode]],
+        options: list[dict[int, Option]],
         stocks: Mapping[int, CuttingStock],
     ) -> ValuesAndPackings:
         """Return values with these units on these nodes, and what shares nodes as patterns."""
-        master, demands = self._master, self._problem.demands
+        master, classes = self._master, self._problem.classes
         chosen = Counter(unit for _, unit in self._spanning)
         shaped: Counter[tuple[int, Shape]] = Counter()
         for pool, (number, position) in self._spanning:
-            shaped[pool, demands[number].choices[position].shape] += 1
+            shaped[pool, classes[number].modes[position].shape] += 1
         patterns: dict[int, Counter[tuple[tuple[int, int], ...]]] = defaultdict(Counter)
         for pool, units in zip(pools, held, strict=True):
             index_of = {shape: index for index, shape in enumerate(stocks[pool].shapes)}
             pattern: Counter[int] = Counter()
             for unit in units:
-                position, shape = modes[unit][pool]
+                position, shape = options[unit][pool]
                 chosen[self._units[unit][0], position] += 1
                 shaped[pool, shape] += 1
                 if not self._problem.pools[pool].nodes_taken(shape):
@@ -413,8 +415,8 @@ class _Placement:
             if pattern:
                 patterns[pool][tuple(sorted(pattern.items()))] += 1
         values = list(self._values)
-        for key, index in master.choice.items():
-            values[index] = float(chosen[key] // demands[key[0]].choices[key[1]].copies)
+        for key, index in master.mode.items():
+            values[index] = float(chosen[key] // classes[key[0]].modes[key[1]].copies)
         for (pool, _), usages in master.usages.items():
             for usage in usages:
                 if usage.terms[0][0] in master.splits:
@@ -427,13 +429,13 @@ def _size(node: Shape) -> list[int]:
     return [node.gpus, node.cpus, node.memory_mb]
 
 
-def _modes(problem: Problem, unit: Unit) -> dict[int, Mode]:
-    """Return, for each pool, the smallest choice that fits one node: by GPUs, cores, memory."""
-    modes: dict[int, Mode] = {}
-    for position, choice in problem.open_to(*unit):
+def _options(problem: Problem, unit: Unit) -> dict[int, Option]:
+    """Return, for each pool, the smallest mode that fits one node: by GPUs, cores, memory."""
+    options: dict[int, Option] = {}
+    for position, mode in problem.open_to(*unit):
         for number, pool in enumerate(problem.pools):
-            if pool.gpu_type == choice.gpu_type and pool.nodes_taken(choice.shape) in (0, 1):
-                known = modes.get(number)
-                if known is None or choice.shape < known[1]:
-                    modes[number] = (position, choice.shape)
-    return modes
+            if pool.gpu_type == mode.gpu_type and pool.nodes_taken(mode.shape) in (0, 1):
+                known = options.get(number)
+                if known is None or mode.shape < known[1]:
+                    options[number] = (position, mode.shape)
+    return options

@@ -39,12 +39,12 @@ def written_program(translation: Translation, found: Incumbent) -> str:
         return f"{kind} {places[number].name} {translation.quarters[int(placed[3])]}"
 
     names = {index: plain(one.name) for index, one in enumerate(master.program.variables)}
-    for (number, position), index in master.choice.items():
-        demand, members = master.problem.demands[number], translation.members[number]
+    for (number, position), index in master.mode.items():
+        job_class, members = master.problem.classes[number], translation.members[number]
         job, unit = members[0]
         more = f" and {len(members) - 1} more" if len(members) > 1 else ""
-        way = demand.choices[position].way or demand.choices[position].gpu_type
-        when = translation.quarters[demand.quarters[0]]
+        way = job_class.modes[position].way or job_class.modes[position].gpu_type
+        when = translation.quarters[job_class.quarters[0]]
         names[index] = f"units of {job} {unit}{more} on {way} from {when}"
     for (number, quarter), index in master.acquire.items():
         supply = master.problem.supplies[number]

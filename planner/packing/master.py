@@ -12,7 +12,7 @@ from functools import cached_property
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.cutting import Cut
-from planner.packing.problem import WHOLE, Choice, Pool, Problem, RunWindow, Shape
+from planner.packing.problem import WHOLE, Mode, Pool, Problem, RunWindow, Shape
 from planner.packing.solver import Program
 
 CENTS_PER_UNIT = 100_000
@@ -40,7 +40,7 @@ class Usage:
     span: int
     """Whole nodes that a piece takes all quarter; 0: it shares one."""
     asked: Shape
-    """The shape as the choices state it."""
+    """The shape as the modes state it."""
     times: int = 1
     """On how many nodes a piece is counted."""
 
@@ -73,10 +73,10 @@ class MasterProgram:
 
     problem: Problem
     program: Program = field(default_factory=Program)
-    choice: dict[tuple[int, int], int] = field(default_factory=dict)
-    """(demand, choice) -> variable: units that take the choice."""
+    mode: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(job class, mode) -> variable: units that take the mode."""
     short: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    """(demand, choice, quarter) -> variable: units that take the choice and are short then."""
+    """(job class, mode, quarter) -> variable: units that take the mode and are short then."""
     acquire: dict[tuple[int, int], int] = field(default_factory=dict)
     """(supply, quarter) -> variable: nodes bought or rented."""
     usages: dict[PoolInQuarter, list[Usage]] = field(default_factory=dict)
@@ -96,25 +96,25 @@ class MasterProgram:
     """(pool, quarter) -> opened GPUs, which are used in parts, counted like pieces of `OPENED`."""
     shared: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: opened GPUs that pieces share by memory."""
-    demand_rows: list[int] = field(default_factory=list)
+    class_rows: list[int] = field(default_factory=list)
     traffic_rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Rows `traffic` -> the demands whose units share it."""
+    """Rows `traffic` -> the job classes whose units share it."""
     cover_rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Rows `cover`, which tighten these -> the same demands."""
+    """Rows `cover`, which tighten these -> the same job classes."""
     elastic: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)
     """By name of a condition: its rows, their exact right sides, and what one unit of a raise
     adds to each. There is none if a raise changes more of the program than rows."""
     split_rows: list[int] = field(default_factory=list)
     moved: dict[int, int] = field(default_factory=dict)
-    """demand -> variable: units that leave the pool in which they run today."""
+    """job class -> variable: units that leave the pool in which they run today."""
     stays: dict[tuple[int, int], int] = field(default_factory=dict)
-    """(demand, choice) -> variable: units that stay there with this choice."""
+    """(job class, mode) -> variable: units that stay there with this mode."""
 
     @cached_property
     def unit_variables(self) -> frozenset[int]:
         """Variables that count units; relaxing them leaves the node counts integer."""
         opened = (index for usage in self.opened.values() for index, _ in usage.terms)
-        units = frozenset(self.choice.values()) | frozenset(self.short.values())
+        units = frozenset(self.mode.values()) | frozenset(self.short.values())
         return units | self.splits | frozenset(opened)
 
     @cached_property
@@ -128,8 +128,8 @@ class MasterProgram:
             for index, _ in usage.terms
         ) | frozenset(
             index
-            for (number, position), index in self.choice.items()
-            if self.problem.demands[number].choices[position].shape.is_run
+            for (number, position), index in self.mode.items()
+            if self.problem.classes[number].modes[position].shape.is_run
         )
 
     @cached_property
@@ -148,14 +148,14 @@ class MasterProgram:
         )
 
     def pieces_in(self, number: int, position: int, quarter: int) -> Iterator[tuple[int, int]]:
-        """Return what counts the pieces of a choice of a demand that run in one of its quarters.
+        """Return what counts the pieces of a mode of a job class that run in one of its quarters.
 
         Variables, each with the pieces that one of it adds.
         """
-        choice = self.problem.demands[number].choices[position]
-        yield self.choice[number, position], choice.copies_in(quarter)
+        mode = self.problem.classes[number].modes[position]
+        yield self.mode[number, position], mode.copies_in(quarter)
         if (number, position, quarter) in self.short:
-            yield self.short[number, position, quarter], -choice.copies_short
+            yield self.short[number, position, quarter], -mode.copies_short
 
     def copied(self, problem: Problem) -> MasterProgram:
         """Return the same program for a problem stated alike; rows are added to either alone."""
@@ -191,21 +191,21 @@ class MasterProgram:
     def _least_pieces(self) -> Counter[Shape]:
         """Return, by shape, the pieces of units that take the fewest GPU-hours in this way."""
         found: Counter[Shape] = Counter()
-        for demand in self.problem.demands:
-            least: dict[str, Choice] = {}
-            for choice in sorted(demand.choices, key=_gpu_hours):
-                least.setdefault(choice.gpu_type, choice)
-            for choice in least.values():
-                found[choice.shape] += demand.count * choice.copies
+        for job_class in self.problem.classes:
+            least: dict[str, Mode] = {}
+            for mode in sorted(job_class.modes, key=_gpu_hours):
+                least.setdefault(mode.gpu_type, mode)
+            for mode in least.values():
+                found[mode.shape] += job_class.count * mode.copies
         return found
 
     @cached_property
     def most_pieces(self) -> Counter[Shape]:
-        """Return, by shape, the pieces if every unit takes the choice that can."""
+        """Return, by shape, the pieces if every unit takes the mode that can."""
         found: Counter[Shape] = Counter()
-        for demand in self.problem.demands:
-            for choice in demand.choices:
-                found[choice.shape] += demand.count * choice.copies
+        for job_class in self.problem.classes:
+            for mode in job_class.modes:
+                found[mode.shape] += job_class.count * mode.copies
         return found
 
     def relaxable(self, name: str, row: int, right: float, one: float) -> None:
@@ -226,14 +226,14 @@ class MasterProgram:
         """Return the total of something over a plan in whole numbers.
 
         `nodes` says what one node adds, by supply and quarter of entry, and `moves` what one
-        unit adds that leaves its pool, by demand.
+        unit adds that leaves its pool, by job class.
         """
         entering = sum(
             round(values[index]) * (nodes[supply][quarter] or 0)
             for (supply, quarter), index in self.acquire.items()
         )
         moved = self.moved if moves else {}
-        return entering + sum(round(values[i]) * moves[demand] for demand, i in moved.items())
+        return entering + sum(round(values[i]) * moves[job_class] for job_class, i in moved.items())
 
     def acquired(self, values: Sequence[float]) -> tuple[tuple[int, ...], ...]:
         """Nodes of a plan in whole numbers, by supply and quarter of entry."""
@@ -322,5 +322,5 @@ class MasterProgram:
                     self.capacity_row("cutting", number, quarter, load, tightens=True)
 
 
-def _gpu_hours(choice: Choice) -> int:
-    return choice.shape.gpus * choice.shape.run.hours * choice.copies
+def _gpu_hours(mode: Mode) -> int:
+    return mode.shape.gpus * mode.shape.run.hours * mode.copies

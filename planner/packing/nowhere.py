@@ -25,8 +25,8 @@ from planner.inputs.settled import Inputs
 from planner.packing.problem import (
     ALL_TRAFFIC,
     NOWHERE,
-    Choice,
-    Demand,
+    JobClass,
+    Mode,
     Pool,
     Problem,
     Shape,
@@ -52,7 +52,7 @@ class _Stating:
     def __init__(self, problem: Problem) -> None:
         self._before = problem
         self.pools, self.supplies = list(problem.pools), list(problem.supplies)
-        self.demands: list[Demand] = []
+        self.classes: list[JobClass] = []
         self._spent: list[Mapping[str, tuple[int, ...]]] = []
         """For each added supply, what a node takes of each budget, by quarter."""
 
@@ -88,7 +88,7 @@ class _Stating:
             self._before,
             pools=tuple(self.pools),
             supplies=tuple(self.supplies),
-            demands=tuple(self.demands),
+            classes=tuple(self.classes),
             budgets=tuple(budgets),
         )
 
@@ -129,18 +129,18 @@ def _split(
     gone: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
     placed: dict[str, Counter[int]] = defaultdict(Counter)
     problem = translation.problem
-    for demand, members, assigned in zip(
-        problem.demands, translation.members, solution.assigned, strict=True
+    for job_class, members, assigned in zip(
+        problem.classes, translation.members, solution.assigned, strict=True
     ):
         waiting = list(members)
-        for choice, count in zip(demand.choices, assigned, strict=True):
+        for mode, count in zip(job_class.modes, assigned, strict=True):
             mine, waiting = waiting[:count], waiting[count:]
-            if choice.gpu_type.startswith(f"{NOWHERE}{_API} "):
+            if mode.gpu_type.startswith(f"{NOWHERE}{_API} "):
                 for name, _ in mine:
-                    gone[name][choice.way].update(demand.quarters)
+                    gone[name][mode.way].update(job_class.quarters)
             else:
                 for name, _ in mine:
-                    placed[name].update(demand.quarters)
+                    placed[name].update(job_class.quarters)
     found = []
     for job in jobs:
         there = gone[job.name]
@@ -164,10 +164,10 @@ def with_apis(inputs: Inputs, translation: Translation) -> Translation:
     members: list[tuple[Unit, ...]] = []
     served: list[tuple[str, str]] = []
     """For each added supply, the job whose units it takes, and the API."""
-    for demand, every in zip(problem.demands, translation.members, strict=True):
-        # Units of one demand differ by the APIs of their jobs, and by the traffic of these.
+    for job_class, every in zip(problem.classes, translation.members, strict=True):
+        # Units of one job class differ by the APIs of their jobs, and by the traffic of these.
         alike: dict[tuple[tuple[str, ...], tuple[object, ...]], list[Unit]] = defaultdict(list)
-        pinned = any(choice.shape.stays for choice in demand.choices)
+        pinned = any(mode.shape.stays for mode in job_class.modes)
         for unit in every:
             job = unit[0].partition("\n")[0]
             apis = () if pinned else scenario.apis_of(job)
@@ -175,9 +175,9 @@ def with_apis(inputs: Inputs, translation: Translation) -> Translation:
             alike[apis, peaks].append(unit)
         for (apis, _), units in sorted(alike.items(), key=lambda one: one[1]):
             job = units[0][0].partition("\n")[0]
-            there = tuple(_on_api(inputs, stating, job, api, demand) for api in apis)
+            there = tuple(_on_api(inputs, stating, job, api, job_class) for api in apis)
             served += ((job, api) for api in apis)
-            stating.demands.append(replace(_with_choices(demand, there), count=len(units)))
+            stating.classes.append(replace(_with_modes(job_class, there), count=len(units)))
             members.append(tuple(units))
     if not served:
         return translation
@@ -186,20 +186,20 @@ def with_apis(inputs: Inputs, translation: Translation) -> Translation:
     return replace(translation, problem=replace(stated, budgets=budgets), members=tuple(members))
 
 
-def _with_choices(demand: Demand, nowhere: tuple[Choice, ...]) -> Demand:
-    """Return a demand that may also be nowhere: one unit there is all of an endpoint's traffic."""
-    takes = (ALL_TRAFFIC,) * len(nowhere) if demand.endpoint else ()
-    choices = (*demand.choices, *nowhere)
-    return replace(demand, choices=choices, takes=(*demand.takes, *takes))
+def _with_modes(job_class: JobClass, nowhere: tuple[Mode, ...]) -> JobClass:
+    """Return a job class that may also be nowhere; a unit there is all of an endpoint's traffic."""
+    takes = (ALL_TRAFFIC,) * len(nowhere) if job_class.endpoint else ()
+    modes = (*job_class.modes, *nowhere)
+    return replace(job_class, modes=modes, takes=(*job_class.takes, *takes))
 
 
-def _on_api(inputs: Inputs, stating: _Stating, job: str, api: str, demand: Demand) -> Choice:
-    """State a pool and an offer of an API for units of a demand; return the choice to be there."""
+def _on_api(inputs: Inputs, stating: _Stating, job: str, api: str, job_class: JobClass) -> Mode:
+    """State a pool and an offer of an API for units of a job class; return the mode to be there."""
     quarters, available = inputs.scenario.horizon.all_quarters, inputs.scenario.apis[api].available
     tokens = token_costs(inputs, job, api)
     cents = tuple(
         one.present_cents
-        if quarter in demand.quarters and (available is None or quarters[quarter] in available)
+        if quarter in job_class.quarters and (available is None or quarters[quarter] in available)
         else None
         for quarter, one in enumerate(tokens)
     )
@@ -209,7 +209,7 @@ def _on_api(inputs: Inputs, stating: _Stating, job: str, api: str, demand: Deman
     }
     gpu_type = stating.pool(_ONE, api)
     stating.supply(api, "rent", len(stating.pools) - 1, None, cents, spent)
-    return Choice(gpu_type, _ONE, way=api)
+    return Mode(gpu_type, _ONE, way=api)
 
 
 def _rate_limits(
@@ -236,7 +236,7 @@ def _rate_limits(
 
 
 Start = tuple[tuple[int, int], ...]
-"""(demand, units) that are to run."""
+"""(job class, units) that are to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,11 +252,11 @@ class Claim:
     """Units that may be short in each quarter while the others run."""
     numbers: tuple[tuple[int, ...], ...] = ()
     """By quarters of delay, the numbers of the units that are to run, in the order of the
-    demands; only if some may be short."""
+    job classes; only if some may be short."""
 
 
 @dataclass(frozen=True, slots=True)
-class Class:
+class JobGroup:
     """Claims that are alike, and the supplies whose nodes count how many of them do not run."""
 
     claims: tuple[Claim, ...]
@@ -266,8 +266,8 @@ class Class:
     """None: never."""
     short: int | None = None
     """Counts units that do not run in a quarter, if some may be short; for one claim alone."""
-    demands: tuple[tuple[int, ...], ...] = ()
-    """By quarters of delay, the demands of that claim."""
+    classes: tuple[tuple[int, ...], ...] = ()
+    """By quarters of delay, the job classes of that claim."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -281,7 +281,7 @@ class Class:
 
 
 def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[Claim, ...]]:
-    """Return all jobs that have units, by name, and the problem in which each start has demands.
+    """Return all jobs with units, by name, and the problem in which each start has job classes.
 
     A start that leaves nothing of the job within the horizon does not count.
     """
@@ -307,9 +307,9 @@ def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[
                             running[alias, number] = unit
     translation = with_apis(inputs, translate(inputs, tuple(every), running))
     units: dict[tuple[str, int], Counter[int]] = {key: Counter() for key in owner.values()}
-    for demand, members in enumerate(translation.members):
+    for job_class, members in enumerate(translation.members):
         for alias, _ in members:
-            units[owner[alias]][demand] += 1
+            units[owner[alias]][job_class] += 1
     starts: dict[str, list[Start]] = defaultdict(list)
     for (name, _), counts in sorted(units.items()):
         starts[name].append(tuple(sorted(counts.items())))
@@ -324,16 +324,16 @@ def _claim(inputs: Inputs, translation: Translation, name: str, starts: tuple[St
     if stated.droppable is None:
         return claim
     problem, members = translation.problem, translation.members
-    mine = [problem.demands[number] for start in starts for number, _ in start]
+    mine = [problem.classes[number] for start in starts for number, _ in start]
     most = sum(
-        demand.count * max((choice.copies for choice in demand.choices), default=1)
-        for demand in mine
+        job_class.count * max((mode.copies for mode in job_class.modes), default=1)
+        for job_class in mine
     )
     numbers = tuple(
         tuple(
             unit
-            for demand, _ in start
-            for alias, unit in members[demand]
+            for job_class, _ in start
+            for alias, unit in members[job_class]
             if alias == f"{name}\n{delay}"
         )
         for delay, start in enumerate(starts)
@@ -343,7 +343,7 @@ def _claim(inputs: Inputs, translation: Translation, name: str, starts: tuple[St
     return replace(claim, droppable=stated.droppable, numbers=numbers)
 
 
-def with_classes(problem: Problem, claims: Sequence[Claim]) -> tuple[Problem, tuple[Class, ...]]:
+def with_groups(problem: Problem, claims: Sequence[Claim]) -> tuple[Problem, tuple[JobGroup, ...]]:
     """Return the problem in which every claim may be dropped or delayed as far as it allows."""
     stating = _StatingClasses(problem)
     alike: dict[object, list[Claim]] = defaultdict(list)
@@ -352,8 +352,8 @@ def with_classes(problem: Problem, claims: Sequence[Claim]) -> tuple[Problem, tu
         one = all(len(start) == 1 for start in claim.starts) and not claim.droppable
         key = claim.priority, claim.required, claim.starts, None if one else claim.name
         alike[key].append(claim)
-    classes = [stating.add(members) for members in alike.values()]
-    return stating.problem(), tuple(one for one in classes if one is not None)
+    groups = [stating.add(members) for members in alike.values()]
+    return stating.problem(), tuple(one for one in groups if one is not None)
 
 
 class _StatingClasses(_Stating):
@@ -362,17 +362,17 @@ class _StatingClasses(_Stating):
         self._starts: list[tuple[str, int, tuple[int, ...]]] = []
         """Names, each with the most nodes of some supplies together."""
 
-    def add(self, claims: Sequence[Claim]) -> Class | None:
+    def add(self, claims: Sequence[Claim]) -> JobGroup | None:
         """State claims that are alike; return None if nothing can be decided about them."""
         first, times = claims[0], len(claims)
         if first.required and len(first.starts) == 1 and not first.droppable:
-            for demand, units in first.starts[0]:
-                stated = self._before.demands[demand]
-                self.demands.append(replace(stated, count=units * times))
+            for job_class, units in first.starts[0]:
+                stated = self._before.classes[job_class]
+                self.classes.append(replace(stated, count=units * times))
             return None
         short = self._short(first) if first.droppable else None
         nowhere = None if short is None else self.supplies[short].pool
-        begun = len(self.demands)
+        begun = len(self.classes)
         pools = [self._nowhere(start, times, nowhere) for start in first.starts]
         other: tuple[int, ...] = ()
         if len(pools) > 1:
@@ -382,11 +382,11 @@ class _StatingClasses(_Stating):
         dropped = None
         if not first.required:
             dropped = self._bought(f"{first.name} is dropped", pools[0], times)
-        demands: list[tuple[int, ...]] = []
+        classes: list[tuple[int, ...]] = []
         for start in first.starts if first.droppable else ():
-            demands.append(tuple(range(begun, begun + len(start))))
+            classes.append(tuple(range(begun, begun + len(start))))
             begun += len(start)
-        return Class(tuple(claims), other, dropped, short, tuple(demands))
+        return JobGroup(tuple(claims), other, dropped, short, tuple(classes))
 
     def problem(self) -> Problem:
         """Return what was stated, with budgets that hold the starts of one job together."""
@@ -401,15 +401,15 @@ class _StatingClasses(_Stating):
         return self.supply(name, "rent", len(self.pools) - 1, claim.droppable, free)
 
     def _nowhere(self, start: Start, times: int, short: int | None) -> int:
-        """State a pool each of whose nodes holds all units of one claim; return their demands."""
+        """State a pool each of whose nodes holds all units of one claim; return their classes."""
         active: Counter[int] = Counter()
-        for demand, units in start:
-            active.update(dict.fromkeys(self._before.demands[demand].quarters, units))
+        for job_class, units in start:
+            active.update(dict.fromkeys(self._before.classes[job_class].quarters, units))
         gpu_type = self.pool(Shape(max(active.values()), 0, 0))
-        for demand, units in start:
-            asked = replace(self._before.demands[demand], count=units * times)
-            stated = _with_choices(asked, (Choice(gpu_type, _ONE),))
-            self.demands.append(replace(stated, nowhere=short))
+        for job_class, units in start:
+            asked = replace(self._before.classes[job_class], count=units * times)
+            stated = _with_modes(asked, (Mode(gpu_type, _ONE),))
+            self.classes.append(replace(stated, nowhere=short))
         return len(self.pools) - 1
 
     def _bought(self, name: str, pool: int, maximum: int) -> int:

@@ -87,7 +87,7 @@ class Aim:
     nodes: tuple[tuple[int, ...], ...]
     """supply × quarter of entry: what one node adds; negative only for released nodes."""
     moves: tuple[int, ...]
-    """For each demand, what one unit adds that leaves the pool in which it runs today."""
+    """For each job class, what one unit adds that leaves the pool in which it runs today."""
     cents: int
     """What one unit counts in the objective, which is in thousands of dollars."""
 
@@ -127,9 +127,9 @@ def reach(
 def _aimed(problem: Problem, aim: Aim, ceiling: SpendLimit) -> Problem:
     """Return the problem of minimizing the aim, whatever that costs below the ceiling."""
     aimed = problem.repriced(lambda supply, quarter: aim.nodes[supply][quarter] * aim.cents)
-    demands = tuple(
-        replace(demand, move_cents=units * aim.cents)
-        for demand, units in zip(problem.demands, aim.moves, strict=True)
+    classes = tuple(
+        replace(job_class, move_cents=units * aim.cents)
+        for job_class, units in zip(problem.classes, aim.moves, strict=True)
     )
     budgets = (*problem.budgets, ceiling)
-    return replace(aimed, demands=demands, fixed_cost_cents=0, budgets=budgets)
+    return replace(aimed, classes=classes, fixed_cost_cents=0, budgets=budgets)

@@ -1,7 +1,7 @@
 """The packing problem, in integers alone: GPUs, cores, MB, cents, W, U.
 
-Nothing here knows what a model or a method is. A *demand* is a class of units that are alike: the
-same choices, active in the same quarters. A unit takes one choice and keeps it. A choice may ask
+Nothing here knows what a model or a method is. A *job class* is units that are alike: the same
+modes, active in the same quarters. A unit takes one mode and keeps it. A mode may ask
 for several *pieces* of its shape, such as the replicas of one endpoint; each has its own place.
 *Limits* say what the nodes of a plan may take and spend together.
 """
@@ -31,7 +31,7 @@ class SpendLimit:
     fixed_cents: int = 0
     """What was subtracted."""
     moves: tuple[int, ...] = ()
-    """For each demand, what one unit spends that leaves its pool; empty: nothing."""
+    """For each job class, what one unit spends that leaves its pool; empty: nothing."""
     unit: Literal["USD", "requests/s"] = "USD"
     """The unit that is counted: cents, or thousandths of a request per second."""
 
@@ -375,7 +375,7 @@ class Supply:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Choice:
+class Mode:
     """One way to run a unit."""
 
     gpu_type: str
@@ -401,10 +401,10 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class JobClass:
     """Units that are alike."""
 
-    choices: tuple[Choice, ...]
+    modes: tuple[Mode, ...]
     quarters: tuple[int, ...]
     """The quarters, from 0, in which each unit is active."""
     count: int
@@ -415,28 +415,28 @@ class Demand:
     move_cents: int = 0
     """What it costs if a unit is in another pool in the first quarter."""
     stage: bool = False
-    """Whether these are one quarter of units that may take another choice in each. Among stages
-    with the same choices and owner, the units of the next quarter are those of this one that go
+    """Whether these are one quarter of units that may take another mode in each. Among stages
+    with the same modes and owner, the units of the next quarter are those of this one that go
     on."""
     nowhere: int | None = None
     """The pool that is nowhere: each of its nodes is one unit that is short in a quarter, and
-    that keeps its choice in all others; None: all units run in all of their quarters."""
+    that keeps its mode in all others; None: all units run in all of their quarters."""
 
     endpoint: str = ""
     """The endpoint whose traffic these units share: together they take all of it; empty: none."""
     takes: tuple[int, ...] = ()
-    """For each choice, what a unit takes of that traffic in millionths, rounded up, at most all."""
+    """For each mode, what a unit takes of that traffic in millionths, rounded up, at most all."""
     at_most: bool = False
     """Whether `count` is a maximum, and as many run as take that traffic; else all do."""
 
-    def open_to(self, position: int) -> tuple[tuple[int, Choice], ...]:
-        """Return choices, with their positions, to which one piece with this choice may change.
+    def open_to(self, position: int) -> tuple[tuple[int, Mode], ...]:
+        """Return modes, with their positions, to which one piece with this mode may change.
 
-        Only its own if a choice takes several pieces, or a share of traffic: they change
+        Only its own if a mode takes several pieces, or a share of traffic: they change
         together or not at all.
         """
-        every = tuple(enumerate(self.choices))
-        alone = not self.endpoint and all(choice.copies == 1 for choice in self.choices)
+        every = tuple(enumerate(self.modes))
+        alone = not self.endpoint and all(mode.copies == 1 for mode in self.modes)
         return every if alone else (every[position],)
 
 
@@ -457,20 +457,20 @@ class Quota:
         """Return the figure wherever it holds: the largest, if there are several."""
         return max((most for most in self.at_most if most is not None), default=0)
 
-    def taken(self, choice: Choice, quarter: int | None = None) -> Fraction:
-        """Return the GPUs that a unit with this choice counts if all of its pieces run at once.
+    def taken(self, mode: Mode, quarter: int | None = None) -> Fraction:
+        """Return the GPUs that a unit with this mode counts if all of its pieces run at once.
 
         In the quarter given; without one, in that in which it takes most.
         """
-        return self.taken_by_piece(choice) * (
-            choice.copies if quarter is None else choice.copies_in(quarter)
+        return self.taken_by_piece(mode) * (
+            mode.copies if quarter is None else mode.copies_in(quarter)
         )
 
-    def taken_by_piece(self, choice: Choice) -> Fraction:
-        """Return the GPUs that each piece of a unit with this choice counts."""
-        of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
-        counts = of_all or self.gpu_type == choice.gpu_type
-        return choice.shape.gpus * choice.share if counts else Fraction(0)
+    def taken_by_piece(self, mode: Mode) -> Fraction:
+        """Return the GPUs that each piece of a unit with this mode counts."""
+        of_all = self.gpu_type is None and not mode.gpu_type.startswith(NOWHERE)
+        counts = of_all or self.gpu_type == mode.gpu_type
+        return mode.shape.gpus * mode.share if counts else Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,7 +480,7 @@ class Problem:
     quarters: int
     pools: tuple[Pool, ...]
     supplies: tuple[Supply, ...]
-    demands: tuple[Demand, ...]
+    classes: tuple[JobClass, ...]
     fixed_cost_cents: int
     """The running cost of the owned fleet, which no decision changes."""
     limits: tuple[Limit, ...] = ()
@@ -496,9 +496,9 @@ class Problem:
 
     @property
     def prices(self) -> tuple[tuple[tuple[int | None, ...], ...], tuple[int, ...]]:
-        """Return the cents of a node, by supply and quarter of entry, and of a move, by demand."""
+        """Return the cents of a node, by supply and quarter of entry, and of moves by job class."""
         nodes = tuple(supply.unit_cost_cents for supply in self.supplies)
-        return nodes, tuple(demand.move_cents for demand in self.demands)
+        return nodes, tuple(job_class.move_cents for job_class in self.classes)
 
     @property
     def least_cents(self) -> int:
@@ -533,21 +533,21 @@ class Problem:
             )
             for number, supply in enumerate(self.supplies)
         )
-        demands = tuple(replace(demand, move_cents=0) for demand in self.demands)
-        return replace(self, supplies=supplies, demands=demands)
+        classes = tuple(replace(job_class, move_cents=0) for job_class in self.classes)
+        return replace(self, supplies=supplies, classes=classes)
 
     def sharing(self, group: SharedSpares) -> frozenset[int]:
         """Return a group's pools, with the parts of them that are held or lent."""
         mine = {self.pools[pool].home for pool in group.pools}
         return frozenset(number for number, pool in enumerate(self.pools) if pool.home in mine)
 
-    def open_to(self, demand: int, position: int) -> tuple[tuple[int, Choice], ...]:
-        """Return choices to which one piece may change without taking more of any quota."""
-        asked = self.demands[demand]
+    def open_to(self, job_class: int, position: int) -> tuple[tuple[int, Mode], ...]:
+        """Return modes to which one piece may change without taking more of any quota."""
+        asked = self.classes[job_class]
         mine = [quota for quota in self.quotas if quota.owner == asked.owner]
-        now = asked.choices[position]
+        now = asked.modes[position]
         return tuple(
-            (other, choice)
-            for other, choice in asked.open_to(position)
-            if all(quota.taken(choice) <= quota.taken(now) for quota in mine)
+            (other, mode)
+            for other, mode in asked.open_to(position)
+            if all(quota.taken(mode) <= quota.taken(now) for quota in mine)
         )

@@ -44,10 +44,10 @@ _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
 _BOUND_GAP = 0.9
 """The share of the asked gap for the bound if sites limit nodes, runs take turns, or replicas
 share traffic."""
-_MANY_DEMANDS = 300
-"""Demands of one quarter on whole GPUs beyond which hardly any layout would repeat."""
+_MANY_CLASSES = 300
+"""Job classes of one quarter on whole GPUs beyond which hardly any layout would repeat."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
-"""How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree;
+"""How far a mode among whole units is pursued: to 1 %, or so many nodes of the solver's tree;
 and for how long at least."""
 _RESERVED_GAP, _NODES = 0.3, 500
 """Share of the asked gap by which nodes with a reserve may exceed the fewest; and nodes of the
@@ -58,8 +58,8 @@ and the gap at which any will do."""
 _MANY_RUNS = 1_000
 """From this many variables of runs on, these are rounded: they are short, and the schedule
 decides."""
-_FEW_CHOICES, _DRAWN = 300, 6
-"""Up to this many choices, ways to run units are drawn at random if some find no room in time."""
+_FEW_MODES, _DRAWN = 300, 6
+"""Up to this many modes, ways to run units are drawn at random if some find no room in time."""
 
 NodeCounts = tuple[tuple[int, ...], ...]
 """Nodes by supply and quarter of entry."""
@@ -134,12 +134,12 @@ class Search:
         """Pools whose units could not be laid out -> one node more than tried, and one run less."""
         self._tried: dict[_Values, dict[PoolInQuarter, tuple[int, int]]] = {}
         """What could not be laid out, or is laid out already -> those pools."""
-        shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
+        shapes = [mode.shape for job_class in problem.classes for mode in job_class.modes]
         self._runs = any(shape.is_run for shape in shapes)
         bundles = any(shape.bundles for shape in shapes)
         self._movable = problem.quarters == 1 and not (bundles or self._master.short)
         """Whether the local search can move units: whole GPUs, all of the one quarter."""
-        self._unlike = len(problem.demands) > _MANY_DEMANDS and self._movable
+        self._unlike = len(problem.classes) > _MANY_CLASSES and self._movable
         """Whether it replaces layouts by pattern, because hardly any pattern would repeat."""
         runs = self._master.run_variables
         self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
@@ -288,10 +288,10 @@ class Search:
         held |= {
             index: float(round(counted[index]))
             for number, index in master.moved.items()
-            if self._problem.demands[number].move_cents
+            if self._problem.classes[number].move_cents
         }
         ways = [on_cheapest_gpus(master)]
-        if self._runs and len(master.choice) <= _FEW_CHOICES:
+        if self._runs and len(master.mode) <= _FEW_MODES:
             ways += (at_random(master, seed) for seed in range(_DRAWN))
         for program in ways:
             if self._over():
@@ -469,7 +469,9 @@ def _repriced(master: MasterProgram, problem: Problem) -> MasterProgram:
     before = master.problem.budgets
     assert problem.budgets[: len(before)] == before
     copy = master.copied(problem)
-    prices = {index: problem.demands[demand].move_cents for demand, index in copy.moved.items()}
+    prices = {
+        index: problem.classes[job_class].move_cents for job_class, index in copy.moved.items()
+    }
     for (supply, quarter), index in copy.acquire.items():
         cents = problem.supplies[supply].unit_cost_cents[quarter]
         assert cents is not None

@@ -13,7 +13,7 @@ from planner.packing.conflict import Conflict, conflict_of, without_costs
 from planner.packing.constraints.base import Condition
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
-from planner.packing.problem import ALL_TRAFFIC, Demand, Problem, Supply
+from planner.packing.problem import ALL_TRAFFIC, JobClass, Problem, Supply
 from planner.packing.search import search
 from planner.packing.solver import Program, solve_integer
 from planner.packing.translation import Translation
@@ -30,7 +30,7 @@ _UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell wh
 
 
 def explain_infeasible(translation: Translation, master: MasterProgram) -> InfeasibleError:
-    """Say which demands conflict, which jobs then lack room, and what would mend it.
+    """Say which job classes conflict, which jobs then lack room, and what would mend it.
 
     `master` is the program that was proved to have no solution, with its cuts.
     """
@@ -39,9 +39,9 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
     members = conflict.members if conflict else ()
     stated = [one for one in members if not one.procures]
     lacking = [*_lacking(translation, short)]
-    demands = translation.problem.demands
-    wanted = {quarter for number in short for quarter in demands[number].quarters} or {0}
-    concerned = {pool for number in short for pool in _pools(translation.problem, demands[number])}
+    classes = translation.problem.classes
+    wanted = {quarter for number in short for quarter in classes[number].quarters} or {0}
+    concerned = {pool for number in short for pool in _pools(translation.problem, classes[number])}
     pools = [_limits(translation, one, min(wanted), max(wanted)) for one in sorted(concerned)]
     remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
     untold = (_UNMENDED,) if conflict and not (remedies or conflict.in_time) else ()
@@ -81,18 +81,18 @@ def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
 
 
 def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
-    """Return the units by demand that lack room so that the fewest GPUs do; empty if none do."""
+    """Return the units by job class that lack room so that the fewest GPUs do; empty if none do."""
     program = Program(list(master.program.variables), list(master.program.rows))
     for at in master.cover_rows:  # which count whole units, of those that run
         program.rows[at] = replace(program.rows[at], right=0.0)
     lacking: dict[int, int] = {}
-    for number, demand in enumerate(master.problem.demands):
-        cost = float(sum(_gpus(demand, quarter) for quarter in demand.quarters))
-        lacking[number] = program.variable("lacking", cost=cost, upper=demand.count)
-        takes = min(demand.takes, default=0) / ALL_TRAFFIC
+    for number, job_class in enumerate(master.problem.classes):
+        cost = float(sum(_gpus(job_class, quarter) for quarter in job_class.quarters))
+        lacking[number] = program.variable("lacking", cost=cost, upper=job_class.count)
+        takes = min(job_class.takes, default=0) / ALL_TRAFFIC
         rows = {row: takes for row, sharing in master.traffic_rows.items() if number in sharing}
-        if not demand.at_most:
-            rows[master.demand_rows[number]] = 1.0
+        if not job_class.at_most:
+            rows[master.class_rows[number]] = 1.0
         for at, factor in rows.items():
             row = program.rows[at]
             program.rows[at] = replace(row, terms=(*row.terms, (lacking[number], factor)))
@@ -105,18 +105,18 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
     }
 
 
-def _gpus(demand: Demand, quarter: int) -> int:
+def _gpus(job_class: JobClass, quarter: int) -> int:
     """Return the fewest GPUs that a unit can do with in a quarter."""
-    ways = (choice.shape.gpus * choice.copies_in(quarter) for choice in demand.choices)
+    ways = (mode.shape.gpus * mode.copies_in(quarter) for mode in job_class.modes)
     return min(ways, default=1)
 
 
 def _headline(translation: Translation, short: dict[int, float]) -> str:
     by_quarter: dict[int, float] = defaultdict(float)
-    demands = [translation.problem.demands[number] for number in short]
-    for demand, units in zip(demands, short.values(), strict=True):
-        for quarter in demand.quarters:
-            by_quarter[quarter] += units * _gpus(demand, quarter)
+    classes = [translation.problem.classes[number] for number in short]
+    for job_class, units in zip(classes, short.values(), strict=True):
+        for quarter in job_class.quarters:
+            by_quarter[quarter] += units * _gpus(job_class, quarter)
     if not by_quarter:
         return "no plan exists: the units do not fit whole nodes within the offers"
     quarter, gpus = max(by_quarter.items(), key=lambda item: (item[1], -item[0]))
@@ -124,9 +124,9 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
     what = f"at least {_count(gpus)} GPUs more are"
     if _count(gpus) == "1":
         what = "at least 1 GPU more is"
-    if any(choice.shape.bundles for demand in demands for choice in demand.choices):
+    if any(mode.shape.bundles for job_class in classes for mode in job_class.modes):
         what = "more GPUs are"  # of which how many is open: others may have the same ones
-    if any(choice.by_quarter for demand in demands for choice in demand.choices):
+    if any(mode.by_quarter for job_class in classes for mode in job_class.modes):
         what = "more GPUs are"  # a unit that lacks room in one quarter lacks it in all of them
         when = _span([translation.quarters[one] for one in sorted(by_quarter)])
     return f"no plan exists: in {when} {what} needed than can be in service"
@@ -143,15 +143,15 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
     one, and units that begin in different quarters apart.
     """
     alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for number in range(len(translation.problem.demands)):
+    for number in range(len(translation.problem.classes)):
         alike[tuple(sorted({job for job, _ in translation.members[number]}))].append(number)
     for names, numbers in alike.items():
         lacking, asked = defaultdict[int, float](float), Counter[int]()
         for number in numbers:
-            demand = translation.problem.demands[number]
-            for quarter in demand.quarters:
+            job_class = translation.problem.classes[number]
+            for quarter in job_class.quarters:
                 lacking[quarter] += short.get(number, 0)
-                asked[quarter] += demand.count
+                asked[quarter] += job_class.count
         quarters = sorted(quarter for quarter, units in lacking.items() if units)
         if not quarters:
             continue
@@ -161,29 +161,29 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
         when = _span([translation.quarters[quarter] for quarter in quarters])
         without = f"{_count(lacking[worst])} of {asked[worst]} {units} without room ({when})"
         without = f"up to {without}" if len(counts) > 1 else without
-        each = _each(translation.problem, translation.problem.demands[numbers[0]])
+        each = _each(translation.problem, translation.problem.classes[numbers[0]])
         yield f"{some_of(list(names), 4)}: {without}{f'; each takes {each}' if each else ''}"
 
 
-def _each(problem: Problem, demand: Demand) -> str:
+def _each(problem: Problem, job_class: JobClass) -> str:
     """Return a unit's GPUs on each GPU type, in the quarter that takes most; empty if one suffices.
 
     Only GPU types on whose nodes it may be: those by the hour are for runs alone.
     """
-    may_be_on = {problem.pools[number].gpu_type for number in _pools(problem, demand)}
+    may_be_on = {problem.pools[number].gpu_type for number in _pools(problem, job_class)}
     most: dict[str, int] = {}
-    for choice in demand.choices:
-        if choice.gpu_type not in may_be_on:
+    for mode in job_class.modes:
+        if mode.gpu_type not in may_be_on:
             continue
-        copies = max(map(choice.copies_in, demand.quarters))
-        gpus = choice.shape.gpus * copies
-        most[choice.gpu_type] = min(gpus, most.get(choice.gpu_type, gpus))
+        copies = max(map(mode.copies_in, job_class.quarters))
+        gpus = mode.shape.gpus * copies
+        most[mode.gpu_type] = min(gpus, most.get(mode.gpu_type, gpus))
     if max(most.values(), default=1) == 1:
         return ""
     fewest = sorted(most.items(), key=lambda item: (item[1], item[0]))
     (gpu_type, gpus), *others = fewest[:_TYPES]
     told = [f"{count_of(gpus, 'GPU')} of {gpu_type}", *(f"{of:,} of {name}" for name, of in others)]
-    grows = any(len(set(choice.by_quarter)) > 1 for choice in demand.choices)
+    grows = any(len(set(mode.by_quarter)) > 1 for mode in job_class.modes)
     return f"{'up to ' if grows else ''}{one_of(told)}"
 
 
@@ -191,13 +191,13 @@ def _span(labels: list[str]) -> str:
     return labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"
 
 
-def _pools(problem: Problem, demand: Demand) -> list[int]:
+def _pools(problem: Problem, job_class: JobClass) -> list[int]:
     return [
         number
         for number, pool in enumerate(problem.pools)
         if any(
-            choice.gpu_type == pool.gpu_type and pool.nodes_taken(choice.shape) is not None
-            for choice in demand.choices
+            mode.gpu_type == pool.gpu_type and pool.nodes_taken(mode.shape) is not None
+            for mode in job_class.modes
         )
     ]
 
@@ -250,7 +250,7 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
 def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str]:
     """Say for each pool how many more nodes suffice, alone, if they are there from the start."""
     problem = translation.problem
-    concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
+    concerned = {pool for number in short for pool in _pools(problem, problem.classes[number])}
     lenders = {number: problem.pools[number].lender for number in concerned}
     since = f"in service from {translation.quarters[0]}"
     since += ", paid from no budget" if problem.budgets else ""
@@ -286,11 +286,11 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
     for name in names[:_JOBS]:
         last = max(
             quarter
-            for members, demand in zip(
-                translation.members, translation.problem.demands, strict=True
+            for members, job_class in zip(
+                translation.members, translation.problem.classes, strict=True
             )
             if any(job == name for job, _ in members)
-            for quarter in demand.quarters
+            for quarter in job_class.quarters
         )
         for delay in range(1, translation.problem.quarters - last):
             if _feasible(_delayed(translation, name, delay), deadline - spent()):
@@ -301,15 +301,15 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
 
 def _delayed(translation: Translation, name: str, delay: int) -> Problem:
     """Return the problem in which one job starts later."""
-    demands = []
-    for members, demand in zip(translation.members, translation.problem.demands, strict=True):
+    classes = []
+    for members, job_class in zip(translation.members, translation.problem.classes, strict=True):
         moved = sum(job == name for job, _ in members)
-        if moved < demand.count:
-            demands.append(replace(demand, count=demand.count - moved))
+        if moved < job_class.count:
+            classes.append(replace(job_class, count=job_class.count - moved))
         if moved:
-            quarters = tuple(quarter + delay for quarter in demand.quarters)
-            demands.append(replace(demand, count=moved, quarters=quarters))
-    return replace(translation.problem, demands=tuple(demands))
+            quarters = tuple(quarter + delay for quarter in job_class.quarters)
+            classes.append(replace(job_class, count=moved, quarters=quarters))
+    return replace(translation.problem, classes=tuple(classes))
 
 
 def _feasible(problem: Problem, time_limit_s: float) -> bool:

@@ -33,8 +33,8 @@ class Racked:
 class Member:
     """One piece in a bundle; of a run on several nodes, what it holds of this one."""
 
-    demand: int
-    choice: int
+    job_class: int
+    mode: int
     start: int
     """The hour of the quarter in which it starts; 0 if it holds its GPUs all quarter."""
     gpu: int
@@ -57,7 +57,7 @@ class Layout:
     """How one node is divided."""
 
     parts: tuple[tuple[int, int, int], ...]
-    """(demand, choice, pieces) that have whole GPUs to themselves all quarter."""
+    """(job class, mode, pieces) that have whole GPUs to themselves all quarter."""
     count: int
     """How many times this layout is used."""
     span: int = 1
@@ -71,12 +71,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class PriceTag:
-    """What a demand adds to the bound of the linear relaxation, by choice."""
+    """What a job class adds to the bound of the linear relaxation, by mode."""
 
     cents: float
     """Per unit; summed over all units, with `Solution.bound_terms`, it gives the bound."""
-    extra_cents_by_choice: tuple[float | None, ...]
-    """Reduced cost: how much the bound rises if one unit must take this choice; None: no pool."""
+    extra_cents_by_mode: tuple[float | None, ...]
+    """Reduced cost: how much the bound rises if one unit must take this mode; None: no pool."""
 
 
 class Verdict(StrEnum):
@@ -116,11 +116,11 @@ class Solution:
     """supply × quarter of entry: nodes; of those that come and go within it, hours or terms that
     are paid; of owned ones, those that are sold, or switched off in it."""
     assigned: tuple[tuple[int, ...], ...]
-    """demand × choice: units that keep this choice."""
+    """job class × mode: units that keep this mode."""
     layouts: tuple[tuple[tuple[Layout, ...], ...], ...]
     """quarter × pool: layouts of the nodes in use."""
     tags: tuple[PriceTag, ...]
-    """One for each demand."""
+    """One for each job class."""
     bound_terms: tuple[tuple[str, float], ...]
     """The bound's other terms in cents: owned nodes, limited offers, fixed cost, whole nodes."""
     method: str
@@ -130,7 +130,7 @@ class Solution:
     spare: tuple[tuple[int, ...], ...] = ()
     """quarter × pool: empty nodes that stand in for others; empty if no pools share any."""
     moved: tuple[int, ...] = ()
-    """For each demand, the units that leave their pool of origin; empty if nothing runs today."""
+    """For each job class, the units that leave their pool of origin; empty if none runs today."""
     opinions: tuple[Opinion, ...] = ()
     """What other solvers say of the bound, if they were asked."""
 

@@ -193,14 +193,14 @@ class LinearMaster:
     before.
     """
 
-    def __init__(self, demands: Sequence[float]) -> None:
+    def __init__(self, classes: Sequence[float]) -> None:
         self._model = highspy.Highs()
         self._model.silent()
         self._model.setOptionValue("threads", 1)
         infinity = highspy.kHighsInf
-        for demand in demands:
+        for job_class in classes:
             self._model.addRow(
-                float(demand), infinity, 0, np.array([], dtype=np.int32), np.array([])
+                float(job_class), infinity, 0, np.array([], dtype=np.int32), np.array([])
             )
 
     def add(self, column: Sequence[tuple[int, int]]) -> None:

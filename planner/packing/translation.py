@@ -21,10 +21,10 @@ from planner.inputs.scenario.scenario import (
 from planner.inputs.settled import Inputs
 from planner.packing.problem import (
     ALL_TRAFFIC,
-    Choice,
-    Demand,
     Division,
     HourlyTerms,
+    JobClass,
+    Mode,
     Part,
     Pool,
     Problem,
@@ -53,8 +53,8 @@ Unit = tuple[str, int]
 
 RunningUnits = dict[Unit, "RunningUnit"]
 
-_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str, tuple[int, ...], bool]
-"""What a demand's units have in common."""
+_Alike = tuple[tuple[Mode, ...], tuple[int, ...], str, str, int, bool, str, tuple[int, ...], bool]
+"""What a job class's units have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Translation:
 
     problem: Problem
     members: tuple[tuple[Unit, ...], ...]
-    """For each demand, its units, sorted. A unit that may change its GPU type has a demand for
-    each of its quarters, a *stage*; every other unit has one."""
+    """For each job class, its units, sorted. A unit that may change its GPU type has one
+    for each of its quarters, a *stage*; every other unit has one."""
     quarters: tuple[str, ...]
     """Labels such as `2027Q1`."""
 
@@ -72,7 +72,7 @@ class Translation:
 def translate(
     inputs: Inputs, jobs: tuple[SizedJob, ...], running: RunningUnits | None = None
 ) -> Translation:
-    """State a sized portfolio as an integer problem; units that are alike become one demand.
+    """State a sized portfolio as an integer problem; units that are alike become one job class.
 
     A unit that may change its GPU type is asked for in each quarter by itself. `running` says
     what runs today; by default, it is what the scenario says.
@@ -84,14 +84,14 @@ def translate(
     supplies = (*supplies_of(inputs, pools), *releases_of(inputs, pools, free))
     quotas = _quotas(inputs.scenario)
     owners = frozenset(quota.owner for quota in quotas)
-    demands, members = _demands(jobs, pools, owners, running, inputs)
+    classes, members = _classes(jobs, pools, owners, running, inputs)
     horizon = inputs.scenario.horizon
     decided = (*portfolio_costs(inputs, ()), *api_costs(inputs, jobs))
     problem = Problem(
         horizon.quarters,
         pools,
         supplies,
-        demands,
+        classes,
         sum(count * stream.present_cents for count, stream in decided),
         limits=site_limits(inputs, pools),
         racks=rack_spaces(inputs, pools),
@@ -195,22 +195,22 @@ def _retired(
     return gone if any(gone) else ()
 
 
-def _demands(
+def _classes(
     jobs: tuple[SizedJob, ...],
     pools: Sequence[Pool],
     owners: frozenset[str],
     running: RunningUnits,
     inputs: Inputs,
-) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
+) -> tuple[tuple[JobClass, ...], tuple[tuple[Unit, ...], ...]]:
     """Group units that are alike, in a canonical order, not the input's.
 
-    Alike: the same choices, active quarters and owner, and the same place today. `owners` are
+    Alike: the same modes, active quarters and owner, and the same place today. `owners` are
     the teams with a quota: their units are counted apart.
     """
     in_play = {pool.site for pool in pools}
     shared_mb = {pool.gpu_type: pool.shared_mb for pool in pools}
     groups: dict[_Alike, list[Unit]] = defaultdict(list)
-    choices: dict[tuple[str, tuple[str, ...], int, int, int, str], tuple[Choice, ...]] = {}
+    modes: dict[tuple[str, tuple[str, ...], int, int, int, str], tuple[Mode, ...]] = {}
     for job in jobs:
         sites = () if in_play <= set(job.sites) else job.sites
         owner = job.team if job.team in owners else ""
@@ -223,20 +223,20 @@ def _demands(
                 if quarters[0]:
                     origin, cents = "", 0  # a later stage: where it ran today is left by then
                 kind = (job.sizing.id, sites, job.release_hour, job.deadline_hour, job.runs, stays)
-                if kind not in choices:
-                    choices[kind] = tuple(
+                if kind not in modes:
+                    modes[kind] = tuple(
                         replace(
-                            _choice(candidate, job, sites, stays),
+                            _mode(candidate, job, sites, stays),
                             share=_counted_share(candidate, inputs, shared_mb),
                         )
                         for candidate in _by_way(job)
                     )
                 stage = not job.keeps_gpu_type
                 whose = (owner, origin, cents, stage, endpoint, takes, job.units_open)
-                groups[choices[kind], quarters, *whose].append(unit)
+                groups[modes[kind], quarters, *whose].append(unit)
     ordered = sorted((key, sorted(units)) for key, units in groups.items())
-    demands = tuple(
-        Demand(
+    classes = tuple(
+        JobClass(
             ways,
             quarters,
             len(units),
@@ -252,7 +252,7 @@ def _demands(
             ordered
         )
     )
-    return demands, tuple(tuple(units) for _, units in ordered)
+    return classes, tuple(tuple(units) for _, units in ordered)
 
 
 def _today(scenario: ResolvedScenario, unit: RunningUnit | None) -> tuple[str, str, int]:
@@ -294,7 +294,7 @@ def _counted_share(candidate: Candidate, inputs: Inputs, shared_mb: Mapping[str,
     return Fraction(1)
 
 
-def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: str) -> Choice:
+def _mode(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: str) -> Mode:
     shape = Shape(
         candidate.gpus,
         candidate.cpus,
@@ -310,7 +310,7 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
     if candidate.partition is not None or candidate.shared_mb:
         part = Part(candidate.partition or "", candidate.shared_mb)
         shape = shape._replace(part=part)
-    return Choice(candidate.gpu_type, shape, copies, candidate.way, by_quarter)
+    return Mode(candidate.gpu_type, shape, copies, candidate.way, by_quarter)
 
 
 def _by_way(job: SizedJob) -> list[Candidate]:

@@ -6,7 +6,7 @@ In this order, each kept while the next is asked for:
    kept are short, each counted once for each quarter; then the same of the next priority;
 2. as few jobs as can be are delayed, the highest priority first;
 3. the least cost;
-4. where that leaves a choice, whoever comes first by name is kept, and starts first.
+4. where that leaves a mode, whoever comes first by name is kept, and starts first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from planner.errors import LimitError
 from planner.packing import crosscheck
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.nowhere import Claim, Class, at_most, with_classes
+from planner.packing.nowhere import Claim, JobGroup, at_most, with_groups
 from planner.packing.problem import Problem, SpendLimit, Supply
 from planner.packing.search import NodeCounts, Search, nodes_entering
 from planner.packing.solution import Opinion
@@ -100,8 +100,8 @@ def triage(
     Raises Infeasible if the required jobs alone do not fit, LimitError if time ends before any
     plan is found, and DisagreementError if a step is refuted.
     """
-    stated, classes = with_classes(problem, claims)
-    asking = _Triage(stated, classes, asked_gap, time_limit_s, progress)
+    stated, groups = with_groups(problem, claims)
+    asking = _Triage(stated, groups, asked_gap, time_limit_s, progress)
     found = asking.run()
     if ask is None:
         return found
@@ -133,12 +133,12 @@ class _Triage:
     def __init__(
         self,
         problem: Problem,
-        classes: tuple[Class, ...],
+        groups: tuple[JobGroup, ...],
         asked_gap: float,
         time_limit_s: float,
         progress: Callable[[str], None],
     ) -> None:
-        self._problem, self._classes = problem, classes
+        self._problem, self._groups = problem, groups
         self._asked_gap, self._say = asked_gap, progress
         self._began, self._time_limit_s = spent(), time_limit_s
         self._asking: Search | None = None
@@ -149,7 +149,7 @@ class _Triage:
         """The claims of the steps so far, and the least of each."""
 
     def run(self) -> Triage:
-        steps = list(_steps(self._problem, self._classes))
+        steps = list(_steps(self._problem, self._groups))
         priorities = sorted({step.priority for step in steps}, reverse=True)
         levels = {priority: Level(priority, 0, 0, proved=True) for priority in priorities}
         found: Incumbent | None = None
@@ -173,11 +173,11 @@ class _Triage:
             if found is None:
                 raise
         found = self._by_name(found, levels)
-        delays = dict(_delays(self._classes, found))
+        delays = dict(_delays(self._groups, found))
         cost_cents = _cost(self._problem, found)
         short = {
             one.names[0]: units
-            for one in self._classes
+            for one in self._groups
             if (units := _short(one, delays[one.names[0]], found)) and any(units)
         }
         nodes = nodes_entering(found.master, found.values)
@@ -210,7 +210,7 @@ class _Triage:
     def _by_name(self, found: Incumbent, levels: Mapping[int, Level]) -> Incumbent:
         """Return a plan of as many jobs and the same cost that keeps the first by name."""
         self._kept.append(self._problem.costs_at_most(_cost(self._problem, found)))
-        for block in _blocks(_open(self._classes, levels), self._problem):
+        for block in _blocks(_open(self._groups, levels), self._problem):
             total = sum(weight * _nodes(found, (supply,)) for supply, weight in block.items())
             if self._left_s() < 0:
                 break
@@ -245,16 +245,16 @@ class _Triage:
         return self._asking.run()
 
 
-def _steps(problem: Problem, classes: Sequence[Class]) -> Iterator[_Step]:
+def _steps(problem: Problem, groups: Sequence[JobGroup]) -> Iterator[_Step]:
     """Return the steps: all who may be dropped or short, then all who may be delayed.
 
     The highest priority first.
     """
-    priorities = sorted({one.priority for one in classes}, reverse=True)
+    priorities = sorted({one.priority for one in groups}, reverse=True)
     whole: tuple[_Way, ...] = ("dropped", "short")
     for ways in (whole, ("delayed",)):
         for priority in priorities:
-            mine = [one for one in classes if one.priority == priority]
+            mine = [one for one in groups if one.priority == priority]
             for way in ways:
                 counting = (_counting(one, way) for one in mine)
                 supplies = tuple(supply for supply in counting if supply is not None)
@@ -263,7 +263,7 @@ def _steps(problem: Problem, classes: Sequence[Class]) -> Iterator[_Step]:
                     yield _Step(priority, way, supplies, most)
 
 
-def _counting(one: Class, way: _Way) -> int | None:
+def _counting(one: JobGroup, way: _Way) -> int | None:
     """Return the supply whose nodes count how a class gives way; None if it may not."""
     if way == "delayed":
         return one.other_start[0] if one.other_start else None
@@ -275,9 +275,9 @@ def _most(supply: Supply) -> int:
     return (supply.maximum or 0) * sum(cents is not None for cents in supply.unit_cost_cents)
 
 
-def _open(classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int]:
+def _open(groups: Sequence[JobGroup], levels: Mapping[int, Level]) -> Iterator[int]:
     """Return the supplies of classes of which only some give way, by name of their jobs."""
-    by_name = sorted(classes, key=lambda one: (-one.priority, one.names))
+    by_name = sorted(groups, key=lambda one: (-one.priority, one.names))
     ways: tuple[_Way, ...] = ("dropped", "short", "delayed")
     for way in ways:
         for one in by_name:
@@ -317,12 +317,12 @@ def _cost(problem: Problem, found: Incumbent) -> int:
     return problem.fixed_cost_cents + paid
 
 
-def _delays(classes: Sequence[Class], found: Incumbent) -> Iterator[tuple[str, int | None]]:
+def _delays(groups: Sequence[JobGroup], found: Incumbent) -> Iterator[tuple[str, int | None]]:
     """Decide by name: the first claims of a class start first, and the last ones are dropped.
 
     If a job's nodes would hold several of its starts, it takes the earliest.
     """
-    for one in classes:
+    for one in groups:
         times = len(one.names)
         out = 0 if one.dropped is None else _nodes(found, (one.dropped,))
         starts = [0] * times
@@ -336,7 +336,7 @@ def _delays(classes: Sequence[Class], found: Incumbent) -> Iterator[tuple[str, i
         yield from zip(one.names, delays, strict=True)
 
 
-def _short(one: Class, delay: int | None, found: Incumbent) -> tuple[tuple[int, ...], ...]:
+def _short(one: JobGroup, delay: int | None, found: Incumbent) -> tuple[tuple[int, ...], ...]:
     """Return the units of a class that are short, by quarter.
 
     Empty if none may be, or it is dropped.
@@ -349,15 +349,15 @@ def _short(one: Class, delay: int | None, found: Incumbent) -> tuple[tuple[int, 
     short: list[list[int]] = [[] for _ in range(master.problem.quarters)]
     before: dict[int, int] = {}
     left = list(claim.numbers[delay])
-    for number in one.demands[delay]:
-        demand = master.problem.demands[number]
-        units, left = left[: demand.count], left[demand.count :]
+    for number in one.classes[delay]:
+        job_class = master.problem.classes[number]
+        units, left = left[: job_class.count], left[job_class.count :]
         before |= _chosen(found, number, units, before)
-        for quarter in demand.quarters:
-            for position, choice in enumerate(demand.choices):
+        for quarter in job_class.quarters:
+            for position, mode in enumerate(job_class.modes):
                 if (number, position, quarter) in master.short:
                     lacking = round(found.values[master.short[number, position, quarter]])
-                    each = choice.copies_in(quarter) // choice.copies_short
+                    each = mode.copies_in(quarter) // mode.copies_short
                     mine = [unit for unit in reversed(units) if before[unit] == position]
                     every = [unit for unit in mine for _ in range(each)]
                     short[quarter] += every[:lacking]
@@ -367,19 +367,19 @@ def _short(one: Class, delay: int | None, found: Incumbent) -> tuple[tuple[int, 
 def _chosen(
     found: Incumbent, number: int, units: Sequence[int], before: Mapping[int, int]
 ) -> dict[int, int]:
-    """Return the choice of each unit: of the same GPU type as before, as far as possible."""
-    choices = found.master.problem.demands[number].choices
+    """Return the mode of each unit: of the same GPU type as before, as far as possible."""
+    modes = found.master.problem.classes[number].modes
     left = [
         position
-        for (demand, position), index in found.master.choice.items()
-        if demand == number
+        for (job_class, position), index in found.master.mode.items()
+        if job_class == number
         for _ in range(round(found.values[index]))
     ]
     chosen: dict[int, int] = {}
     for unit in units:
         if unit in before:
-            gpu_type = choices[before[unit]].gpu_type
-            now = next((one for one in left if choices[one].gpu_type == gpu_type), None)
+            gpu_type = modes[before[unit]].gpu_type
+            now = next((one for one in left if modes[one].gpu_type == gpu_type), None)
             if now is not None:
                 left.remove(now)
                 chosen[unit] = now

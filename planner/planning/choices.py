@@ -285,12 +285,12 @@ def _gpu_types_of(name: str, inputs: Inputs, sizers: Sizers, deadline: float) ->
         solution = attempt(translation, asked_gap=1.0, time_limit_s=left_s)
     except (Infeasible, LimitError):
         return None
-    demands = zip(translation.problem.demands, translation.members, solution.assigned, strict=True)
+    classes = zip(translation.problem.classes, translation.members, solution.assigned, strict=True)
     return {
-        choice.gpu_type
-        for demand, members, assigned in demands
+        mode.gpu_type
+        for job_class, members, assigned in classes
         if any(job == name for job, _ in members)
-        for choice, units in zip(demand.choices, assigned, strict=True)
+        for mode, units in zip(job_class.modes, assigned, strict=True)
         if units
     }
 

@@ -15,7 +15,7 @@ from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
 from planner.inputs.text import amount, count_of, did_you_mean, gpus_text, some_of, usd
 from planner.packing import Problem, Translation
-from planner.packing.problem import Choice, Pool
+from planner.packing.problem import Mode, Pool
 from planner.packing.solution import Solution
 from planner.planning.place import Kept
 from planner.planning.plan import Alternative, GpuPart, Node, Occupant, Plan, PlannedJob, ShortJob
@@ -44,19 +44,19 @@ class Stage(NamedTuple):
 
     unit: int
     """From 1."""
-    demand: int
-    choice: Choice
+    job_class: int
+    mode: Mode
     quarters: tuple[int, ...]
 
 
 def stages_by_job(translation: Translation, kept: Kept) -> dict[str, list[Stage]]:
-    """Return what the units of each job do, in the order of the demands."""
+    """Return what the units of each job do, in the order of the job classes."""
     found: dict[str, list[Stage]] = defaultdict(list)
-    for number, (demand, members) in enumerate(
-        zip(translation.problem.demands, translation.members, strict=True)
+    for number, (job_class, members) in enumerate(
+        zip(translation.problem.classes, translation.members, strict=True)
     ):
-        for (job, unit), choice in zip(members, kept[number], strict=True):
-            found[job].append(Stage(unit, number, demand.choices[choice], demand.quarters))
+        for (job, unit), mode in zip(members, kept[number], strict=True):
+            found[job].append(Stage(unit, number, job_class.modes[mode], job_class.quarters))
     return found
 
 
@@ -73,13 +73,13 @@ def planned_jobs(
     planned = []
     for job in jobs:
         mine = stages.get(job.name, ())
-        ways = _most_first({(one.unit, one.choice.way) for one in mine})
-        first = tuple(one.demand for one in mine if one.unit == 1)
+        ways = _most_first({(one.unit, one.mode.way) for one in mine})
+        first = tuple(one.job_class for one in mine if one.unit == 1)
         chosen = frozenset(way for way, _ in ways)
         key = (job.sizing.id, first, chosen, bool(job.on_apis))
         if key not in known:
             known[key] = _alternatives(job, translation, solution, first, chosen)
-        in_way = Counter((one.choice.way, at) for one in mine for at in one.quarters)
+        in_way = Counter((one.mode.way, at) for one in mine for at in one.quarters)
         quarters = range(translation.problem.quarters)
         stated = scenario.jobs.get(job.name)
         planned.append(
@@ -97,7 +97,7 @@ def planned_jobs(
                 units=job.units,
                 on_apis=job.on_apis,
                 runs=job.runs,
-                gpu_types=_most_first({(one.unit, one.choice.gpu_type) for one in mine}),
+                gpu_types=_most_first({(one.unit, one.mode.gpu_type) for one in mine}),
                 ways=ways,
                 replicas=tuple(
                     (way, tuple(in_way[way, at] for at in quarters))
@@ -129,7 +129,7 @@ def stored_assets(
         sizes = {one.way: one.storage_mb for one in job.sizing.candidates}
         begun: dict[int, dict[int, int]] = defaultdict(dict)
         for one in stages.get(job.name, ()):
-            begun[one.unit][one.quarters[0]] = sizes[one.choice.way]
+            begun[one.unit][one.quarters[0]] = sizes[one.mode.way]
         for sizes_mb in begun.values():
             size_mb = 0
             for quarter in range(min(sizes_mb), quarters):
@@ -147,18 +147,18 @@ def _alternatives(
 ) -> tuple[Alternative, ...]:
     """Return the candidates that are owned or offered, from the view of the job's first unit.
 
-    The first unit is active in every quarter in which the job is, and `stages` are its demands.
+    The first unit is active in every quarter in which the job is, and `stages` are its job classes.
     Staying on a GPU type costs the sum over them.
     """
     problem = translation.problem
     in_play = {pool.gpu_type for pool in problem.pools}
-    choices: tuple[Choice, ...] = problem.demands[stages[0]].choices if stages else ()
+    modes: tuple[Mode, ...] = problem.classes[stages[0]].modes if stages else ()
     extra_of: dict[str, int | None] = {}
-    for place, choice in enumerate(choices):
-        extras = [solution.tags[one].extra_cents_by_choice[place] for one in stages]
+    for place, mode in enumerate(modes):
+        extras = [solution.tags[one].extra_cents_by_mode[place] for one in stages]
         known = [extra for extra in extras if extra is not None]
-        extra_of[choice.way] = max(0, round(sum(known))) if len(known) == len(extras) else None
-    allowed = sum(choice.gpu_type in in_play for choice in choices)
+        extra_of[mode.way] = max(0, round(sum(known))) if len(known) == len(extras) else None
+    allowed = sum(mode.gpu_type in in_play for mode in modes)
     found = []
     for one in job.sizing.candidates:
         if one.gpu_type not in in_play:
@@ -209,21 +209,21 @@ def _obstacle(
 ) -> str | None:
     """Say what keeps the first unit off a GPU type, and in which quarters, if not in all."""
     problem = translation.problem
-    stays = problem.demands[stages[0]].choices[0].shape.stays
+    stays = problem.classes[stages[0]].modes[0].shape.stays
     if stays:
         return f"the job is pinned to {stays}, where it runs"
     told: dict[str, str] = {}
     for stage in stages:
-        quarters = problem.demands[stage].quarters
+        quarters = problem.classes[stage].quarters
         against = _no_pool(candidate, problem, quarters, sites)
         alone = [one for one in quarters if against and _no_pool(candidate, problem, (one,), sites)]
         against = against or _too_few(candidate, problem, stage, sites)
         if against := against or _beyond_quota(candidate.way, problem, stage):
             told |= {translation.quarters[one]: against for one in alone or quarters}
-    every = {one for stage in stages for one in problem.demands[stage].quarters}
+    every = {one for stage in stages for one in problem.classes[stage].quarters}
     if not told or len(told) == len(every):
         return next(iter(told.values()), None)
-    keeps = any(len(problem.demands[stage].quarters) > 1 for stage in stages)
+    keeps = any(len(problem.classes[stage].quarters) > 1 for stage in stages)
     why = ", and its units keep one GPU type over all quarters (`may_change_gpu_type`)" * keeps
     return f"not in {some_of(list(told), _QUARTERS_NAMED)}: {next(iter(told.values()))}{why}"
 
@@ -282,16 +282,16 @@ def _no_pool(
 def _too_few(
     candidate: Candidate, problem: Problem, number: int, sites: Sequence[str]
 ) -> str | None:
-    """Say why all replicas of a unit of a demand can never be had; None if they may be.
+    """Say why all replicas of a unit of a job class can never be had; None if they may be.
 
     Runs may follow one another, so a few GPUs may do for all of them.
     """
-    demand = problem.demands[number]
-    chosen = next((one for one in demand.choices if one.way == candidate.way), None)
+    job_class = problem.classes[number]
+    chosen = next((one for one in job_class.modes if one.way == candidate.way), None)
     if chosen is None or chosen.shape.is_run:
         return None
     each = chosen.shape.gpus * chosen.share
-    for quarter in demand.quarters:
+    for quarter in job_class.quarters:
         nodes = {
             index: _obtainable(problem, index, quarter)
             for index, pool in enumerate(problem.pools)
@@ -305,15 +305,15 @@ def _too_few(
 
 
 def _beyond_quota(way: str, problem: Problem, number: int) -> str | None:
-    """Say why no unit of a demand can run in this way within its quotas; None if one can."""
-    demand = problem.demands[number]
-    chosen = next((one for one in demand.choices if one.way == way), None)
+    """Say why no unit of a job class can run in this way within its quotas; None if one can."""
+    job_class = problem.classes[number]
+    chosen = next((one for one in job_class.modes if one.way == way), None)
     if chosen is None:
         return None
     for quota in problem.quotas:
-        if quota.owner != demand.owner:
+        if quota.owner != job_class.owner:
             continue
-        for quarter in demand.quarters:
+        for quarter in job_class.quarters:
             taken, most = quota.taken(chosen, quarter), quota.at_most[quarter]
             if most is not None and taken > most:
                 return f"one unit takes {gpus_text(taken)}, {quota.name} is {most:,}"

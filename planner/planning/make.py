@@ -244,7 +244,7 @@ def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
     """
     every, supplies = range(problem.quarters), problem.supplies
     nothing = tuple(tuple(0 for _ in every) for _ in supplies)
-    still = tuple(0 for _ in problem.demands)
+    still = tuple(0 for _ in problem.classes)
     stays = [problem.pools[one.pool].hire is None for one in supplies]
     if goal == "quarters waited":
         waits = tuple(
@@ -253,7 +253,7 @@ def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
         )
         return Aim(goal, waits, still, 100_000), 0
     if goal == "moves":
-        moves = tuple(1 if demand.origin else 0 for demand in problem.demands)
+        moves = tuple(1 if job_class.origin else 0 for job_class in problem.classes)
         return Aim(goal, nothing, moves, 100_000), 0
     powers = [inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools]
     unknown = {pool.node_type for pool, kw in zip(problem.pools, powers, strict=True) if kw is None}

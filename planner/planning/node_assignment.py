@@ -20,7 +20,7 @@ from planner.packing.solution import Bundle, Layout, Member
 from planner.planning.fleet import Fleet
 
 Group = tuple[int, int]
-"""A demand and a choice. Units of one group are interchangeable in a layout."""
+"""A job class and a mode. Units of one group are interchangeable in a layout."""
 Signature = tuple[tuple[Group, int], ...]
 Residents: TypeAlias = "Mapping[tuple[int, ...], Mapping[Group, int]]"
 """Nodes -> the number of units of each group."""
@@ -45,16 +45,16 @@ class QuarterNodes:
     problem: Problem
     fleet: Fleet
     kept: Sequence[Sequence[int]]
-    """demand × member: choice."""
+    """job class × member: mode."""
     quarter: int
     here: Residents
     """Units that held a node all of the last quarter and go on."""
 
     @cached_property
     def staying(self) -> frozenset[int]:
-        """Demands that go on in the next quarter."""
-        demands = enumerate(self.problem.demands)
-        return frozenset(index for index, one in demands if self.quarter + 1 in one.quarters)
+        """Job classes that go on in the next quarter."""
+        classes = enumerate(self.problem.classes)
+        return frozenset(index for index, one in classes if self.quarter + 1 in one.quarters)
 
     @cached_property
     def lasting(self) -> frozenset[int]:
@@ -64,11 +64,11 @@ class QuarterNodes:
 
     def shape(self, group: Group) -> Shape:
         """Return what one piece of a group takes."""
-        return self.problem.demands[group[0]].choices[group[1]].shape
+        return self.problem.classes[group[0]].modes[group[1]].shape
 
     def is_on(self, group: Group, gpu_type: str) -> bool:
         """Return whether a group runs on a GPU type."""
-        return self.problem.demands[group[0]].choices[group[1]].gpu_type == gpu_type
+        return self.problem.classes[group[0]].modes[group[1]].gpu_type == gpu_type
 
     def assigned(self, layouts: Sequence[Sequence[Layout]]) -> list[NodeAssignment]:
         """Return the nodes with their units, given the layouts by pool, with few moves.
@@ -108,7 +108,7 @@ class QuarterNodes:
             one
             for one in matched
             if any(
-                self.shape((member.demand, member.choice)).is_run
+                self.shape((member.job_class, member.mode)).is_run
                 for bundle in one.bundles
                 for member in bundle.members
             )
@@ -138,16 +138,16 @@ class QuarterNodes:
         return stable if self._at_home(stable) == self._at_home(matched) else matched
 
     def _at_home(self, assigned: Sequence[NodeAssignment]) -> Counter[int]:
-        """Return, in the first quarter, each demand's units in the pool in which they run today.
+        """Return, in the first quarter, each job class's units in the pool in which they run today.
 
         The solution has counted and priced them, so no other assignment may change that.
         """
         found: Counter[int] = Counter()
         for one in assigned if self.quarter == 0 else ():
             home = self.problem.pools[self.fleet.pool[one.nodes[0]]].home
-            for (demand, _), count in one.parts:
-                if self.problem.demands[demand].origin == home:
-                    found[demand] += count
+            for (job_class, _), count in one.parts:
+                if self.problem.classes[job_class].origin == home:
+                    found[job_class] += count
         return found
 
     def _on_pools(
@@ -167,9 +167,9 @@ class QuarterNodes:
     ) -> tuple[dict[int, list[int]], dict[Group, int]]:
         """Return the free nodes by pool and the active units by group, without fixed ones."""
         units: Counter[Group] = Counter()
-        for index, demand in enumerate(self.problem.demands):
-            for choice in self.kept[index] if self.quarter in demand.quarters else ():
-                units[index, choice] += demand.choices[choice].copies_in(self.quarter)
+        for index, job_class in enumerate(self.problem.classes):
+            for mode in self.kept[index] if self.quarter in job_class.quarters else ():
+                units[index, mode] += job_class.modes[mode].copies_in(self.quarter)
         for one in fixed:
             units.subtract(dict(one.parts))
         taken = {node for one in fixed for node in one.nodes}
@@ -185,16 +185,18 @@ class QuarterNodes:
             held = here.get(one.nodes, {})
             moves -= sum(min(count, held.get(group, 0)) for group, count in one.parts)
             if not self.lasting.issuperset(one.nodes):
-                must += sum(count for (demand, _), count in one.parts if demand in self.staying)
+                must += sum(
+                    count for (job_class, _), count in one.parts if job_class in self.staying
+                )
         return moves, must
 
 
 def _parts(layout: Layout) -> Signature:
     units: Counter[Group] = Counter()
-    for demand, choice, count in layout.parts:
-        units[demand, choice] += count
+    for job_class, mode, count in layout.parts:
+        units[job_class, mode] += count
     for bundle in layout.bundles:
-        units.update((member.demand, member.choice) for member in bundle.members)
+        units.update((member.job_class, member.mode) for member in bundle.members)
     return tuple(sorted(units.items()))
 
 
@@ -203,8 +205,8 @@ def _match(
 ) -> list[NodeAssignment]:
     """Assign the layouts of a pool to nodes.
 
-    `nodes` are those in service, the preferred ones for demands that go on first. The assignment
-    is greedy by most units kept; ties go to the first node and layout.
+    `nodes` are those in service, the preferred ones for job classes that go on first. The
+    assignment is greedy by most units kept; ties go to the first node and layout.
     """
     free = dict.fromkeys(nodes)
     left = [layout.count for layout in layouts]
@@ -232,7 +234,7 @@ def _match(
         del alike[content][: len(kept)]
         left[index] -= len(kept)
     rest = [index for index, count in enumerate(left) for _ in range(count)]
-    goes_on = [sum(count for (demand, _), count in one if demand in staying) for one in parts]
+    goes_on = [sum(count for (job_class, _), count in one if job_class in staying) for one in parts]
     queue = iter(list(free))
     for index in sorted(rest, key=lambda index: (-goes_on[index], index)):
         taken = tuple(next(queue) for _ in range(layouts[index].span))

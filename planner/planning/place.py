@@ -13,7 +13,7 @@ from planner.inputs.scenario.scenario import NodePlace, running_units
 from planner.inputs.settled import Inputs
 from planner.inputs.text import usd
 from planner.packing import Translation
-from planner.packing.problem import WHOLE, Choice, Part, Pool
+from planner.packing.problem import WHOLE, Mode, Part, Pool
 from planner.packing.solution import Bundle, Solution
 from planner.planning.fleet import Fleet
 from planner.planning.node_assignment import Group, NodeAssignment, QuarterNodes
@@ -21,13 +21,13 @@ from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occu
 from planner.sizing.candidate import SizedJob
 
 Piece = tuple[int, int, int]
-"""The demand, the position among its members, and the replica from 1."""
+"""The job class, the position among its members, and the replica from 1."""
 Unit = tuple[str, int]
 """The job's name and the unit's number."""
 Way = tuple[str, str]
-"""The GPU type and the name of a choice."""
+"""The GPU type and the name of a mode."""
 Kept = tuple[tuple[int, ...], ...]
-"""demand × member: choice."""
+"""job class × member: mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ GpuAssignments = dict[Piece, GpuAssignment]
 
 
 def assigned_modes(translation: Translation, solution: Solution) -> Kept:
-    """Choose the mode of each member of each demand, keeping a job in one mode if possible.
+    """Choose the mode of each member of each job class, keeping a job in one mode if possible.
 
     Units that have run before go on as they did, as many as can. Then large jobs choose first: a
     job goes where its other units are, else where it fits tightest, and is split only if it fits
@@ -57,13 +57,13 @@ def assigned_modes(translation: Translation, solution: Solution) -> Kept:
     ways_of_job: dict[str, Counter[Way]] = defaultdict(Counter)
     before: dict[Unit, Way] = {}
     kept = []
-    for demand, members in enumerate(translation.members):
-        asked = translation.problem.demands[demand]
-        choices = [(choice.gpu_type, choice.way) for choice in asked.choices]
-        left = list(solution.assigned[demand])
+    for job_class, members in enumerate(translation.members):
+        asked = translation.problem.classes[job_class]
+        modes = [(mode.gpu_type, mode.way) for mode in asked.modes]
+        left = list(solution.assigned[job_class])
         chosen = []
         for way in (before.get(unit) for unit in members):
-            same = (n for n, one in enumerate(choices) if one == way and left[n])
+            same = (n for n, one in enumerate(modes) if one == way and left[n])
             chosen.append(next(same, -1))
             if chosen[-1] >= 0:
                 left[chosen[-1]] -= 1
@@ -72,24 +72,24 @@ def assigned_modes(translation: Translation, solution: Solution) -> Kept:
         for job, mine in sorted(every, key=lambda one: (-len(one[1]), one[0])):
             seen = ways_of_job[job]
             positions = [position for position in mine if chosen[position] < 0]
-            taken = _take(choices, left, seen, len(positions))
-            for position, choice in zip(positions, taken, strict=True):
-                chosen[position] = choice
-                seen[choices[choice]] += 1
-        before |= {unit: choices[choice] for unit, choice in zip(members, chosen, strict=True)}
+            taken = _take(modes, left, seen, len(positions))
+            for position, mode in zip(positions, taken, strict=True):
+                chosen[position] = mode
+                seen[modes[mode]] += 1
+        before |= {unit: modes[mode] for unit, mode in zip(members, chosen, strict=True)}
         kept.append(tuple(chosen))
     return tuple(kept)
 
 
-def _take(choices: list[Way], left: list[int], seen: Counter[Way], units: int) -> list[int]:
-    """Take `units` from `left` in as few choices as possible; return the choices by unit.
+def _take(modes: list[Way], left: list[int], seen: Counter[Way], units: int) -> list[int]:
+    """Take `units` from `left` in as few modes as possible; return the modes by unit.
 
     Whole before split, then the job's own way, then the tightest fit (or the largest, if split).
     """
     taken: list[int] = []
     while wanted := units - len(taken):
         ranked = [
-            (count < wanted, -seen[choices[index]], count if count >= wanted else -count, index)
+            (count < wanted, -seen[modes[index]], count if count >= wanted else -count, index)
             for index, count in enumerate(left)
             if count
         ]
@@ -103,9 +103,9 @@ def _take(choices: list[Way], left: list[int], seen: Counter[Way], units: int) -
 def _seats_today(
     translation: Translation, fleet: Fleet, kept: Kept, today: Mapping[Unit, tuple[int, ...]]
 ) -> GpuAssignments:
-    """Return the seats of the units that run today, for the choice that they take from now on.
+    """Return the seats of the units that run today, for the mode that they take from now on.
 
-    `today` gives their nodes by job and unit. Left out are units whose choice runs on other
+    `today` gives their nodes by job and unit. Left out are units whose mode runs on other
     nodes, units for which their nodes have no room by the needs that the rules state, and runs,
     which hold no node for good.
     """
@@ -117,17 +117,17 @@ def _seats_today(
     }
     numbers = {place: list(range(one.gpus)) for place, one in nodes_today.items()}
     serving = {place for pool in fleet.in_service[0] for place in pool} if today else set()
-    for demand, members in enumerate(translation.members):
+    for job_class, members in enumerate(translation.members):
         for position, unit in enumerate(members):
             nodes = today.get(unit, ())
-            choice = translation.problem.demands[demand].choices[kept[demand][position]]
-            shape = choice.shape
+            mode = translation.problem.classes[job_class].modes[kept[job_class][position]]
+            shape = mode.shape
             if shape.is_run or not nodes or not serving.issuperset(nodes):
                 continue
             here = pools[fleet.pool[nodes[0]]]
             taken = {pool.nodes_taken(shape) for pool in pools if pool.home == here.home}
             fits = len(nodes) in taken or (len(nodes) == 1 and 0 in taken)
-            if here.gpu_type != choice.gpu_type or not fits:
+            if here.gpu_type != mode.gpu_type or not fits:
                 continue
             amounts = (shape.gpus, shape.cpus, shape.memory_mb)
             each = [-(-amount // len(nodes)) for amount in amounts]
@@ -140,7 +140,7 @@ def _seats_today(
                 free |= left
                 for place in nodes:
                     del numbers[place][: each[0]]
-                seats[demand, position, 1] = GpuAssignment(nodes, held, shared=shape.bundles)
+                seats[job_class, position, 1] = GpuAssignment(nodes, held, shared=shape.bundles)
     return seats
 
 
@@ -198,23 +198,23 @@ def _going_on(
     In canonical order. Where the next stage of a unit begins, its pieces take the number that it
     has there. Runs are over.
     """
-    demands = translation.problem.demands
+    classes = translation.problem.classes
     begins = {
         unit: (index, position)
-        for index, demand in enumerate(demands)
-        if demand.quarters[0] == quarter > 0
+        for index, job_class in enumerate(classes)
+        if job_class.quarters[0] == quarter > 0
         for position, unit in enumerate(translation.members[index])
     }
     going_on: GpuAssignments = {}
     left: GpuAssignments = {}
     for piece in sorted(piece for piece, seat in seats.items() if seat.start is None):
         index, position, replica = piece
-        if quarter in demands[index].quarters:
-            if replica <= demands[index].choices[kept[index][position]].copies_in(quarter):
+        if quarter in classes[index].quarters:
+            if replica <= classes[index].modes[kept[index][position]].copies_in(quarter):
                 going_on[piece] = seats[piece]
         elif stage := begins.get(translation.members[index][position]):
-            before = demands[index].choices[kept[index][position]]
-            now = demands[stage[0]].choices[kept[stage[0]][stage[1]]]
+            before = classes[index].modes[kept[index][position]]
+            now = classes[stage[0]].modes[kept[stage[0]][stage[1]]]
             same = (before.gpu_type, before.way) == (now.gpu_type, now.way)
             if replica <= now.copies_in(quarter):
                 (going_on if same else left)[*stage, replica] = seats[piece]
@@ -231,7 +231,7 @@ class _Seating:
         kept: Kept,
         before: GpuAssignments,
     ) -> None:
-        self.demands = translation.problem.demands
+        self.classes = translation.problem.classes
         self.members = translation.members
         self.pools = translation.problem.pools
         self.fleet = fleet
@@ -261,14 +261,14 @@ class _Seating:
         """Join the places of a run on several nodes into one."""
         parts: dict[tuple[Group, int, int], dict[int, tuple[int, ...]]] = defaultdict(dict)
         for nodes, group, seat in places:
-            asked = self._choice(group).shape.gpus
+            asked = self._mode(group).shape.gpus
             if seat is None or seat.start is None or asked == len(seat.gpus[0]):
                 yield nodes, group, seat
             else:
                 parts[group, self.fleet.pool[nodes[0]], seat.start][nodes[0]] = seat.gpus[0]
         for (group, _, start), gpus in parts.items():
             every = sorted(gpus)
-            size = self._choice(group).shape.gpus // len(gpus[every[0]])
+            size = self._mode(group).shape.gpus // len(gpus[every[0]])
             for first in range(0, len(every), size):
                 held = tuple(every[first : first + size])
                 taken = tuple(gpus[node] for node in held)
@@ -280,14 +280,14 @@ class _Seating:
         if seat is None or seat.start is None:
             return False, 0
         home = self.pools[self.fleet.pool[nodes[0]]].home
-        return self.demands[group[0]].origin != home, seat.start
+        return self.classes[group[0]].origin != home, seat.start
 
     def _keep(self, assigned: NodeAssignment) -> Iterator[tuple[Group, GpuAssignment | None]]:
         """Seat those who were here, and yield the open places; None for any whole GPUs."""
         here = self.here.get(assigned.nodes, {})
         residents = {group: list(here.get(group, ())) for group, _ in assigned.parts}
         sharing = Counter(
-            (member.demand, member.choice)
+            (member.job_class, member.mode)
             for bundle in assigned.bundles
             for member in bundle.members
         )
@@ -318,9 +318,9 @@ class _Seating:
         numbers, self.free[nodes[0]] = tuple(free[: bundle.gpus]), free[bundle.gpus :]
         places = []
         for member in bundle.members:
-            group = (member.demand, member.choice)
-            gpus = numbers[member.gpu :][: self._choice(group).shape.gpus]
-            start = member.start if self._choice(group).shape.is_run else None
+            group = (member.job_class, member.mode)
+            gpus = numbers[member.gpu :][: self._mode(group).shape.gpus]
+            start = member.start if self._mode(group).shape.is_run else None
             seat = GpuAssignment(nodes, (gpus,), start, member.slot, shared=True)
             same = next((one for one in residents[group] if self.before[one] == seat), None)
             if same is None:
@@ -330,21 +330,21 @@ class _Seating:
                 self._take(same, seat)
         return places
 
-    def _choice(self, group: Group) -> Choice:
-        return self.demands[group[0]].choices[group[1]]
+    def _mode(self, group: Group) -> Mode:
+        return self.classes[group[0]].modes[group[1]]
 
     def _waiting(self, quarter: int) -> dict[Group, Iterator[Piece]]:
         """Yield active pieces without a seat, by group in canonical order, all first runs first."""
         queues: dict[Group, list[Piece]] = defaultdict(list)
-        for index, demand in enumerate(self.demands):
-            if quarter not in demand.quarters:
+        for index, job_class in enumerate(self.classes):
+            if quarter not in job_class.quarters:
                 continue
-            for position, choice in enumerate(self.kept[index]):
-                for replica in range(1, demand.choices[choice].copies_in(quarter) + 1):
+            for position, mode in enumerate(self.kept[index]):
+                for replica in range(1, job_class.modes[mode].copies_in(quarter) + 1):
                     if (index, position, replica) not in self.seats:
-                        queues[index, choice].append((index, position, replica))
-        for (index, choice), queue in queues.items():
-            if self.demands[index].choices[choice].shape.is_run:
+                        queues[index, mode].append((index, position, replica))
+        for (index, mode), queue in queues.items():
+            if self.classes[index].modes[mode].shape.is_run:
                 queue.sort(key=lambda piece: (piece[2], piece[1]))
         return {group: iter(queue) for group, queue in queues.items()}
 
@@ -352,7 +352,7 @@ class _Seating:
         self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: GpuAssignment | None
     ) -> None:
         """Give a piece this seat, or the lowest free GPU numbers of its nodes."""
-        shape = self._choice(group).shape
+        shape = self._mode(group).shape
         numbers = tuple(tuple(self.free[node]) for node in nodes)
         if len(nodes) == 1:
             numbers = (numbers[0][: shape.gpus],)
@@ -369,10 +369,10 @@ class _Seating:
         Nodes come in the fleet's order, occupants by first GPU, hour and slice.
         """
         occupants: dict[int, list[Occupant]] = defaultdict(list)
-        for (demand, position, replica), seat in self.seats.items():
-            job, number = self.members[demand][position]
-            choice = self._choice((demand, self.kept[demand][position]))
-            shape, pool = choice.shape, self.pools[self.fleet.pool[seat.nodes[0]]]
+        for (job_class, position, replica), seat in self.seats.items():
+            job, number = self.members[job_class][position]
+            mode = self._mode((job_class, self.kept[job_class][position]))
+            shape, pool = mode.shape, self.pools[self.fleet.pool[seat.nodes[0]]]
             hours = None if seat.start is None else (seat.start, seat.start + shape.run.hours)
             part = _part(shape.part, seat.slot, pool, gpu_types)
             cpus, memory_mb = (_even(one, len(seat.nodes)) for one in (shape.cpus, shape.memory_mb))
@@ -387,7 +387,7 @@ class _Seating:
                         memory_mb=memory_mb[index],
                         hours=hours,
                         part=part,
-                        way=choice.way,
+                        way=mode.way,
                     )
                 )
 

@@ -142,9 +142,9 @@ def _units_without_room(
             f"{name}\n{number:06}",  # a name of its own, in the order of the units
             _FIRST if roots[name].required else roots[name].priority,
             required=False,
-            starts=(((demand, len(members) if name in shared else 1),),),
+            starts=(((job_class, len(members) if name in shared else 1),),),
         )
-        for demand, members in enumerate(translation.members)
+        for job_class, members in enumerate(translation.members)
         for name, number in members
         if name not in shared or number == 1
     )

@@ -80,8 +80,8 @@ def test_nodes_alike_are_one_type_and_nodes_without_gpus_are_none(openb):
 
 def test_pods_alike_are_one_demand_on_every_gpu_type_that_they_allow(openb):
     asked = [
-        (demand.count, [choice.gpu_type for choice in demand.choices], demand.choices[0].shape)
-        for demand in openb().demands
+        (job_class.count, [mode.gpu_type for mode in job_class.modes], job_class.modes[0].shape)
+        for job_class in openb().classes
     ]
     assert [(count, types, shape.gpus, shape.part.memory_mb) for count, types, shape in asked] == [
         (1, ["G2", "P100"], 1, 460),
@@ -91,8 +91,8 @@ def test_pods_alike_are_one_demand_on_every_gpu_type_that_they_allow(openb):
 
 
 def test_pods_are_those_of_the_first_lines_or_those_with_whole_gpus(openb):
-    assert sum(demand.count for demand in openb(first=2).demands) == 2
-    assert [demand.count for demand in openb(shares=False).demands] == [2]
+    assert sum(job_class.count for job_class in openb(first=2).classes) == 2
+    assert [job_class.count for job_class in openb(shares=False).classes] == [2]
 
 
 def test_shares_fill_gpus_by_first_fit_as_in_the_plan(openb):

@@ -30,9 +30,9 @@ def least_with_hours(problem: Problem, least_cost: Callable[[Problem], int | Non
         supplies=tuple(one for one in problem.supplies if one.pool in kept),
     )
     units = [
-        (number, demand.choices[0].shape)
-        for number, demand in enumerate(problem.demands)
-        for _ in range(demand.count)
+        (number, job_class.modes[0].shape)
+        for number, job_class in enumerate(problem.classes)
+        for _ in range(job_class.count)
     ]
     found = []
     for places in {_sorted(units, way) for way in product(*(_open(problem, s) for _, s in units))}:
@@ -40,13 +40,13 @@ def least_with_hours(problem: Problem, least_cost: Callable[[Problem], int | Non
             number for (number, _), place in zip(units, places, strict=True) if place < 0
         )
         rest = [
-            replace(demand, count=left[number])
-            for number, demand in enumerate(problem.demands)
+            replace(job_class, count=left[number])
+            for number, job_class in enumerate(problem.classes)
             if left[number]
         ]
         cost: int | None = problem.fixed_cost_cents
         if rest:
-            cost = least_cost(replace(nodes, demands=tuple(rest)))
+            cost = least_cost(replace(nodes, classes=tuple(rest)))
         offers: dict[object, list[tuple[int, Shape]]] = defaultdict(list)
         for (_, shape), place in zip(units, places, strict=True):
             if place >= 0:
@@ -67,7 +67,7 @@ def least_with_hours(problem: Problem, least_cost: Callable[[Problem], int | Non
 
 
 def _sorted(units: Sequence[tuple[int, Shape]], way: Sequence[int]) -> tuple[int, ...]:
-    """The same where units of a demand are not told apart: they come one after another."""
+    """The same where units of a job class are not told apart: they come one after another."""
     numbers = [number for number, _ in units]
     return tuple(place for _, place in sorted(zip(numbers, way, strict=True)))
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from planner.packing.problem import (
     WHOLE,
-    Choice,
     HourlyTerms,
+    Mode,
     Part,
     Pool,
     PriceTier,
@@ -72,8 +72,8 @@ class Checker:
             if spent > limit.at_most_cents:
                 yield f"{limit.name}: {spent} of {limit.at_most_cents}"
         cost += sum(
-            moved * demand.move_cents
-            for moved, demand in zip(self.solution.moved, self.problem.demands, strict=False)
+            moved * job_class.move_cents
+            for moved, job_class in zip(self.solution.moved, self.problem.classes, strict=False)
         )
         if cost != self.solution.cost_cents:
             yield f"costs {cost}, says {self.solution.cost_cents}"
@@ -116,19 +116,21 @@ class Checker:
                     yield f"{nodes} nodes at the price of another number"
 
     def _assignment(self) -> Iterator[str]:
-        for number, (demand, taken) in enumerate(
-            zip(self.problem.demands, self.solution.assigned, strict=True)
+        for number, (job_class, taken) in enumerate(
+            zip(self.problem.classes, self.solution.assigned, strict=True)
         ):
-            enough = sum(taken) == demand.count or (demand.at_most and sum(taken) < demand.count)
+            enough = sum(taken) == job_class.count or (
+                job_class.at_most and sum(taken) < job_class.count
+            )
             if not enough or min(taken) < 0:
-                yield f"demand {number}: {taken} assigned of {demand.count}"
+                yield f"job class {number}: {taken} assigned of {job_class.count}"
         way = [
             [
-                choice
-                for choice, units in zip(demand.choices, taken, strict=False)
+                mode
+                for mode, units in zip(job_class.modes, taken, strict=False)
                 for _ in range(units)
             ]
-            for demand, taken in zip(self.problem.demands, self.solution.assigned, strict=True)
+            for job_class, taken in zip(self.problem.classes, self.solution.assigned, strict=True)
         ]
         if not takes_all(self.problem, way):
             yield "traffic of an endpoint that nobody takes"
@@ -139,84 +141,84 @@ class Checker:
                     yield f"{quota.name}: {weeks} by week in {quarter}, {most} allowed"
 
     def _held(self, quota: Quota, quarter: int) -> list[Fraction]:
-        """GPUs by week that units hold of a quota, parts as the choice says."""
+        """GPUs by week that units hold of a quota, parts as the mode says."""
         weeks = [Fraction(0)] * SLOTS
         for pool, layouts in zip(self.problem.pools, self.solution.layouts[quarter], strict=True):
             for layout in layouts:
                 pieces = [
-                    (number, range(SLOTS), units * self._counted(number, choice))
-                    for number, choice, units in layout.parts
+                    (number, range(SLOTS), units * self._counted(number, mode))
+                    for number, mode, units in layout.parts
                 ]
                 for bundle in layout.bundles:
                     for one in bundle.members:
-                        shape = self._shape(one.demand, one.choice)
+                        shape = self._shape(one.job_class, one.mode)
                         first = one.start // SLOT
                         held = range(first, first + shape.run.hours // SLOT)
-                        share = self._counted(one.demand, one.choice)
-                        pieces.append((one.demand, held, min(share, Fraction(pool.node.gpus))))
+                        share = self._counted(one.job_class, one.mode)
+                        pieces.append((one.job_class, held, min(share, Fraction(pool.node.gpus))))
                 for number, held, gpus in pieces:
-                    if counts(quota, self.problem.demands[number].owner, pool.gpu_type):
+                    if counts(quota, self.problem.classes[number].owner, pool.gpu_type):
                         for week in held:
                             weeks[week] += gpus * layout.count
         return weeks
 
-    def _counted(self, demand: int, choice: int) -> Fraction:
-        return self._shape(demand, choice).gpus * self.problem.demands[demand].choices[choice].share
+    def _counted(self, job_class: int, mode: int) -> Fraction:
+        return self._shape(job_class, mode).gpus * self.problem.classes[job_class].modes[mode].share
 
     def _stays(self) -> Iterator[str]:
         home: Counter[tuple[int, str]] = Counter()
         for pool, layouts in zip(self.problem.pools, self.solution.layouts[0], strict=True):
             for (owner, _), units in self._pieces(pool, layouts).items():
                 home[owner, pool.home] += units
-        for number, demand in enumerate(self.problem.demands):
-            moved = demand.count - home[number, demand.origin] if demand.origin else 0
+        for number, job_class in enumerate(self.problem.classes):
+            moved = job_class.count - home[number, job_class.origin] if job_class.origin else 0
             said = self.solution.moved[number] if self.solution.moved else 0
             if moved != said:
-                yield f"demand {number}: {moved} units move, says {said}"
+                yield f"job class {number}: {moved} units move, says {said}"
 
     def _placed(self, quarter: int) -> Iterator[str]:
         placed: Counter[tuple[int, int]] = Counter()
         for pool, layouts in zip(self.problem.pools, self.solution.layouts[quarter], strict=True):
             placed += self._pieces(pool, layouts)
-            for (owner, choice, week), nodes in self._begun(layouts).items():
-                if nodes % self._times(pool, owner, choice):
-                    yield f"demand {owner}.{choice}: starts on {nodes} nodes in week {week}"
-        for number, (demand, taken) in enumerate(
-            zip(self.problem.demands, self.solution.assigned, strict=True)
+            for (owner, mode, week), nodes in self._begun(layouts).items():
+                if nodes % self._times(pool, owner, mode):
+                    yield f"job class {owner}.{mode}: starts on {nodes} nodes in week {week}"
+        for number, (job_class, taken) in enumerate(
+            zip(self.problem.classes, self.solution.assigned, strict=True)
         ):
             for position, units in enumerate(taken):
                 due = 0
-                if units and quarter in demand.quarters:
-                    due = units * pieces_in(demand.choices[position], quarter)
+                if units and quarter in job_class.quarters:
+                    due = units * pieces_in(job_class.modes[position], quarter)
                 if placed[number, position] != due:
-                    yield f"demand {number}.{position}: {placed[number, position]} placed of {due}"
+                    yield f"class {number}.{position}: {placed[number, position]} placed of {due}"
 
     def _pieces(self, pool: Pool, layouts: Iterable[Layout]) -> Counter[tuple[int, int]]:
-        """Pieces by demand and choice; one that is on several nodes is one."""
+        """Pieces by job class and mode; one that is on several nodes is one."""
         found: Counter[tuple[int, int]] = Counter()
         for layout in layouts:
-            for owner, choice, units in layout.parts:
-                found[owner, choice] += units * layout.count
-        for (owner, choice, _), nodes in self._begun(layouts).items():
-            found[owner, choice] += nodes // self._times(pool, owner, choice)
+            for owner, mode, units in layout.parts:
+                found[owner, mode] += units * layout.count
+        for (owner, mode, _), nodes in self._begun(layouts).items():
+            found[owner, mode] += nodes // self._times(pool, owner, mode)
         return found
 
     def _begun(self, layouts: Iterable[Layout]) -> Counter[tuple[int, int, int]]:
-        """By demand, choice and week: on how many nodes one starts that shares its GPUs."""
+        """By job class, mode and week: on how many nodes one starts that shares its GPUs."""
         return Counter(
-            (member.demand, member.choice, member.start)
+            (member.job_class, member.mode, member.start)
             for layout in layouts
             for bundle in layout.bundles
             for member in bundle.members
             for _ in range(layout.count)
         )
 
-    def _times(self, pool: Pool, demand: int, choice: int) -> int:
+    def _times(self, pool: Pool, job_class: int, mode: int) -> int:
         """On how many nodes a piece is."""
-        return max(1, self._shape(demand, choice).gpus // pool.node.gpus)
+        return max(1, self._shape(job_class, mode).gpus // pool.node.gpus)
 
-    def _shape(self, demand: int, choice: int) -> Shape:
-        return self.problem.demands[demand].choices[choice].shape
+    def _shape(self, job_class: int, mode: int) -> Shape:
+        return self.problem.classes[job_class].modes[mode].shape
 
     def _opened(self, pool: Pool, layout: Layout, free: int) -> Iterator[str]:
         """What is wrong with the GPUs of a node that pieces take parts of."""
@@ -236,7 +238,7 @@ class Checker:
             yield f"{pool.name}: partitioned GPUs beside others"
 
     def _part(self, member: Member) -> Part:
-        return self._shape(member.demand, member.choice).part
+        return self._shape(member.job_class, member.mode).part
 
     def _service(self, quarter: int, number: int) -> int:
         """Nodes of a pool in service."""
@@ -301,8 +303,8 @@ class Checker:
                 for part in parts
                 for layout in layouts[part]
                 for unit in (
-                    *((demand, choice) for demand, choice, _ in layout.parts),
-                    *((one.demand, one.choice) for own in layout.bundles for one in own.members),
+                    *((job_class, mode) for job_class, mode, _ in layout.parts),
+                    *((one.job_class, one.mode) for own in layout.bundles for one in own.members),
                 )
             }
             used = sum(layout.count * layout.span for layout in layouts[pool])
@@ -312,9 +314,9 @@ class Checker:
                 kept[other]
                 for other in group.pools
                 if all(
-                    stands_in(demand, demand.choices[choice], pools[pool], pools[other])
-                    for number, choice in units
-                    for demand in [self.problem.demands[number]]
+                    stands_in(job_class, job_class.modes[mode], pools[pool], pools[other])
+                    for number, mode in units
+                    for job_class in [self.problem.classes[number]]
                 )
             )
             if units and there < needed:
@@ -330,7 +332,7 @@ class Checker:
             if end - start < hire.minimum_hours:
                 yield f"{end - start} h are paid of at least {hire.minimum_hours}"
             for one in (member for bundle in layout.bundles for member in bundle.members):
-                ends = one.start + self._shape(one.demand, one.choice).run.hours
+                ends = one.start + self._shape(one.job_class, one.mode).run.hours
                 if not start <= one.start < ends <= end:
                     yield f"{one} runs from {start} to {end}"
         steps = sum(end - start for start, end in spells) // hire.step_hours
@@ -346,8 +348,8 @@ class Checker:
         pool = self.problem.pools[number]
         for layout in self.solution.layouts[quarter][number]:
             load: defaultdict[str, int] = defaultdict(int)
-            for demand, choice, units in layout.parts:
-                taken = self.problem.demands[demand].choices[choice]
+            for job_class, mode, units in layout.parts:
+                taken = self.problem.classes[job_class].modes[mode]
                 load["gpus"] += units * taken.shape.gpus
                 load["cpus"] += units * taken.shape.cpus
                 load["memory_mb"] += units * taken.shape.memory_mb
@@ -364,16 +366,16 @@ class Checker:
                 if not alone or not pool.fabric or load["gpus"] != layout.span * pool.node.gpus:
                     yield f"{pool.name}: a span of {layout.span} nodes is not one unit's"
 
-    def _belongs(self, pool: Pool, choice: Choice) -> Iterator[str]:
+    def _belongs(self, pool: Pool, mode: Mode) -> Iterator[str]:
         """What is wrong with the pool that a piece is on."""
-        if choice.gpu_type != pool.gpu_type:
-            yield f"{pool.name} holds a unit for {choice.gpu_type}"
-        if choice.shape.sites and pool.site not in choice.shape.sites:
-            yield f"{pool.name} holds a unit for {choice.shape.sites}"
-        if choice.shape.gpus > pool.node.gpus and not (pool.fabric and choice.shape.spans):
+        if mode.gpu_type != pool.gpu_type:
+            yield f"{pool.name} holds a unit for {mode.gpu_type}"
+        if mode.shape.sites and pool.site not in mode.shape.sites:
+            yield f"{pool.name} holds a unit for {mode.shape.sites}"
+        if mode.shape.gpus > pool.node.gpus and not (pool.fabric and mode.shape.spans):
             yield f"{pool.name}: a unit spans that may not"
-        if choice.shape.stays not in ("", pool.home, pool.held):
-            yield f"{pool.name} holds a unit that must stay on {choice.shape.stays}"
+        if mode.shape.stays not in ("", pool.home, pool.held):
+            yield f"{pool.name} holds a unit that must stay on {mode.shape.stays}"
 
     def _weekly(self, pool: Pool, layout: Layout, always: dict[str, int]) -> Iterator[str]:
         """What is wrong with pieces that share GPUs with others, slot by slot."""
@@ -386,12 +388,12 @@ class Checker:
         weeks = [Counter(always) for _ in range(SLOTS)]
         for number, bundle in enumerate(layout.bundles):
             for member in bundle.members:
-                choice = self.problem.demands[member.demand].choices[member.choice]
-                shape, run = choice.shape, choice.shape.run
+                mode = self.problem.classes[member.job_class].modes[member.mode]
+                shape, run = mode.shape, mode.shape.run
                 if shape.gpus > pool.node.gpus:
                     shape = pool.node._replace(run=run)
                 ends = member.start + run.hours
-                yield from self._belongs(pool, choice)
+                yield from self._belongs(pool, mode)
                 if not shape.bundles:
                     yield f"{pool.name}: a bundle holds a piece that has GPUs to itself"
                 if not run.earliest <= member.start <= ends <= run.until:

@@ -14,8 +14,8 @@ from planner.packing import solve as packed
 from planner.packing.answer import answer
 from planner.packing.incumbent import Infeasible
 from planner.packing.problem import (
-    Choice,
-    Demand,
+    JobClass,
+    Mode,
     Pool,
     PriceTier,
     Problem,
@@ -60,16 +60,16 @@ class Build:
     def units(
         self,
         count: int,
-        *choices: tuple[str, int, int, int],
+        *modes: tuple[str, int, int, int],
         quarters: Sequence[int] = (0,),
         spans: bool = True,
         copies: Sequence[int] = (),
-    ) -> Demand:
-        return Demand(
+    ) -> JobClass:
+        return JobClass(
             tuple(
-                Choice(gpu_type, Shape(gpus, cpus, memory_mb, spans), times)
+                Mode(gpu_type, Shape(gpus, cpus, memory_mb, spans), times)
                 for (gpu_type, gpus, cpus, memory_mb), times in zip(
-                    choices, copies or (1,) * len(choices), strict=True
+                    modes, copies or (1,) * len(modes), strict=True
                 )
             ),
             tuple(quarters),
@@ -80,10 +80,10 @@ class Build:
         self,
         pools: Sequence[Pool],
         supplies: Sequence[Supply],
-        demands: Sequence[Demand],
+        classes: Sequence[JobClass],
         quarters: int = 1,
     ) -> Problem:
-        return Problem(quarters, tuple(pools), tuple(supplies), tuple(demands), 0)
+        return Problem(quarters, tuple(pools), tuple(supplies), tuple(classes), 0)
 
 
 @pytest.fixture(scope="session")
@@ -152,18 +152,18 @@ def plan(
 
 
 def translated(problem: Problem, names: Sequence[str] = ()) -> Translation:
-    """The problem with a job for each demand, from 2027Q1 on; names that come twice are one job."""
-    names = names or [f"job-{number}" for number in range(len(problem.demands))]
+    """The problem with a job for each class, from 2027Q1 on; names that come twice are one job."""
+    names = names or [f"job-{number}" for number in range(len(problem.classes))]
     members = tuple(
-        tuple((name, unit) for unit in range(1, demand.count + 1))
-        for name, demand in zip(names, problem.demands, strict=True)
+        tuple((name, unit) for unit in range(1, job_class.count + 1))
+        for name, job_class in zip(names, problem.classes, strict=True)
     )
     return Translation(problem, members, ("2027Q1", "2027Q2", "2027Q3")[: problem.quarters])
 
 
 @pytest.fixture(scope="session")
 def refused() -> Callable[..., InfeasibleError]:
-    """What the user is told of a problem that no plan solves; one job for each demand."""
+    """What the user is told of a problem that no plan solves; one job for each job class."""
 
     def raised(problem: Problem, *names: str) -> InfeasibleError:
         with pytest.raises(InfeasibleError) as caught:

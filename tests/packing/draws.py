@@ -13,10 +13,10 @@ from typing import Any
 from planner.packing.problem import (
     ALL_TRAFFIC,
     WHOLE,
-    Choice,
-    Demand,
     Division,
+    JobClass,
     Limit,
+    Mode,
     Part,
     Pool,
     PriceTier,
@@ -80,11 +80,11 @@ def _plain(rng: random.Random, names: set[str]) -> Problem:
         owned = rng.choice((0, 0, 1))
         pools.append(Pool(f"n{number}", "main", gpu_type, node, owned, spare, fabric))
         supplies += _offers(number, quarters, rng)
-    left, demands = rng.randrange(1, 6), []
+    left, classes = rng.randrange(1, 6), []
     while left > 0:
-        demands.append(_demand(pools, quarters, rng, min(left, 2)))
-        left -= demands[-1].count
-    return Problem(quarters, tuple(pools), tuple(supplies), tuple(demands), 1234)
+        classes.append(_job_class(pools, quarters, rng, min(left, 2)))
+        left -= classes[-1].count
+    return Problem(quarters, tuple(pools), tuple(supplies), tuple(classes), 1234)
 
 
 def _offers(pool: int, quarters: int, rng: random.Random) -> list[Supply]:
@@ -98,32 +98,32 @@ def _offers(pool: int, quarters: int, rng: random.Random) -> list[Supply]:
     return offers
 
 
-def _demand(pools: list[Pool], quarters: int, rng: random.Random, most: int) -> Demand:
-    choices = {_choice(rng.choice(pools), rng) for _ in range(rng.choice((1, 2, 3)))}
+def _job_class(pools: list[Pool], quarters: int, rng: random.Random, most: int) -> JobClass:
+    modes = {_mode(rng.choice(pools), rng) for _ in range(rng.choice((1, 2, 3)))}
     active = tuple(sorted(rng.sample(range(quarters), rng.randrange(1, quarters + 1))))
-    return Demand(tuple(sorted(choices)), active, rng.choice((1, most)))
+    return JobClass(tuple(sorted(modes)), active, rng.choice((1, most)))
 
 
-def _choice(pool: Pool, rng: random.Random) -> Choice:
+def _mode(pool: Pool, rng: random.Random) -> Mode:
     most = 2 * pool.node.gpus
     gpus = rng.choice([one for one in (1, 1, 2, 2, 3, 4, 4, 5, 8, 16) if one <= most])
     cpus = rng.randrange(0, pool.node.cpus * min(gpus, 6) // 5 + 1)
     memory_mb = rng.randrange(0, pool.node.memory_mb * min(gpus, 6) // 5 + 1)
-    return Choice(pool.gpu_type, Shape(gpus, cpus, memory_mb, rng.random() < 0.8))
+    return Mode(pool.gpu_type, Shape(gpus, cpus, memory_mb, rng.random() < 0.8))
 
 
-def changed(problem: Problem, change: Callable[[Choice], Choice]) -> Problem:
-    """The same with other choices; those that become alike are one."""
-    demands = (
-        replace(one, choices=tuple(sorted(set(map(change, one.choices)), key=repr)))
-        for one in problem.demands
+def changed(problem: Problem, change: Callable[[Mode], Mode]) -> Problem:
+    """The same with other modes; those that become alike are one."""
+    classes = (
+        replace(one, modes=tuple(sorted(set(map(change, one.modes)), key=repr)))
+        for one in problem.classes
     )
-    return replace(problem, demands=tuple(demands))
+    return replace(problem, classes=tuple(classes))
 
 
-def reshaped(choice: Choice, **changes: Any) -> Choice:
+def reshaped(mode: Mode, **changes: Any) -> Mode:
     """The same where a piece takes something else."""
-    return replace(choice, shape=choice.shape._replace(**changes))
+    return replace(mode, shape=mode.shape._replace(**changes))
 
 
 # How nodes are had
@@ -237,8 +237,8 @@ def _let_go(problem: Problem, rng: random.Random, *, sell: bool, off: bool) -> P
                 -rng.randrange(1, 900_000) if ends is None or q < ends else None for q in quarters
             )
             supplies.append(Supply(name, "switch off", number, nodes, cents))
-    few = problem.demands[:2]
-    return replace(problem, pools=tuple(pools), supplies=tuple(supplies), demands=few)
+    few = problem.classes[:2]
+    return replace(problem, pools=tuple(pools), supplies=tuple(supplies), classes=few)
 
 
 def _sell(problem: Problem, rng: random.Random) -> Problem:
@@ -265,7 +265,7 @@ def _dear(problem: Problem, rng: random.Random) -> Problem:
 
 
 def _wide(problem: Problem, rng: random.Random) -> Problem:
-    """Some choices take two nodes."""
+    """Some modes take two nodes."""
     pools = tuple(replace(pool, fabric=True) for pool in problem.pools)
     gpus = 2 * problem.pools[0].node.gpus
     return changed(
@@ -275,21 +275,21 @@ def _wide(problem: Problem, rng: random.Random) -> Problem:
 
 
 def _runs(problem: Problem, rng: random.Random) -> Problem:
-    """Most choices run for some weeks within some window."""
+    """Most modes run for some weeks within some window."""
 
-    def run(choice: Choice) -> Choice:
+    def run(mode: Mode) -> Mode:
         if rng.random() < 0.3:
-            return choice
+            return mode
         weeks = rng.randrange(2, 12)
         earliest = rng.randrange(0, 14 - weeks)
         until = min(13, earliest + weeks + rng.choice((0, 1, 2, 5)))
-        return reshaped(choice, run=slots(weeks, earliest, until))
+        return reshaped(mode, run=slots(weeks, earliest, until))
 
     return changed(problem, run)
 
 
 def _mig(problem: Problem, rng: random.Random) -> Problem:
-    """Most choices take a partition of a GPU."""
+    """Most modes take a partition of a GPU."""
     divisions = rng.choice((QUARTERED, SEVENTHS))
     pools = tuple(replace(pool, divisions=divisions) for pool in problem.pools)
     profiles = sorted({profile for one in divisions for profile, _ in one.slots})
@@ -297,18 +297,18 @@ def _mig(problem: Problem, rng: random.Random) -> Problem:
 
 
 def _shared(problem: Problem, rng: random.Random) -> Problem:
-    """Most choices take a share of a GPU's memory."""
+    """Most modes take a share of a GPU's memory."""
     pools = tuple(replace(pool, shared_mb=SHARED_MB) for pool in problem.pools)
     sizes = (11, 20, 27, 35, 41, 80)
     return _in_parts(replace(problem, pools=pools), rng, lambda: Part("", rng.choice(sizes)))
 
 
 def _in_parts(problem: Problem, rng: random.Random, part: Callable[[], Part]) -> Problem:
-    def parted(choice: Choice) -> Choice:
-        if choice.shape.bundles or rng.random() < 0.3:
-            return choice
-        cpus, memory_mb = choice.shape.cpus // 2, choice.shape.memory_mb // 2
-        return reshaped(choice, gpus=1, cpus=cpus, memory_mb=memory_mb, part=part())
+    def parted(mode: Mode) -> Mode:
+        if mode.shape.bundles or rng.random() < 0.3:
+            return mode
+        cpus, memory_mb = mode.shape.cpus // 2, mode.shape.memory_mb // 2
+        return reshaped(mode, gpus=1, cpus=cpus, memory_mb=memory_mb, part=part())
 
     return changed(problem, parted)
 
@@ -320,41 +320,41 @@ def _own_node(problem: Problem, rng: random.Random) -> Problem:
 
 
 def _copies(problem: Problem, rng: random.Random) -> Problem:
-    """Most choices ask for two or three pieces, at most eight in all."""
+    """Most modes ask for two or three pieces, at most eight in all."""
     few, left = [], 8
-    for demand in problem.demands:
-        most = max(1, min(3, left // demand.count))
-        copies = {choice: rng.randrange(1, most + 1) for choice in demand.choices}
-        choices = sorted(replace(choice, copies=many) for choice, many in copies.items())
-        few.append(replace(demand, choices=tuple(choices)))
-        left -= demand.count * max(copies.values())
+    for job_class in problem.classes:
+        most = max(1, min(3, left // job_class.count))
+        copies = {mode: rng.randrange(1, most + 1) for mode in job_class.modes}
+        modes = sorted(replace(mode, copies=many) for mode, many in copies.items())
+        few.append(replace(job_class, modes=tuple(modes)))
+        left -= job_class.count * max(copies.values())
         if left < 2:
             break
-    return replace(problem, demands=tuple(few))
+    return replace(problem, classes=tuple(few))
 
 
 def _traffic(problem: Problem, rng: random.Random) -> Problem:
-    """Most choices ask for another number of pieces in each quarter; at most three units."""
+    """Most modes ask for another number of pieces in each quarter; at most three units."""
 
-    def followed(choice: Choice) -> Choice:
+    def followed(mode: Mode) -> Mode:
         pieces = tuple(rng.choice((1, 1, 2)) for _ in range(problem.quarters))
-        return replace(choice, copies=max(pieces), by_quarter=pieces)
+        return replace(mode, copies=max(pieces), by_quarter=pieces)
 
-    few = tuple(replace(one, count=1) for one in problem.demands[:3])
-    return changed(replace(problem, demands=few), followed)
+    few = tuple(replace(one, count=1) for one in problem.classes[:3])
+    return changed(replace(problem, classes=few), followed)
 
 
 def _quotas(problem: Problem, rng: random.Random) -> Problem:
     """Units of two owners and of nobody, and one to three quotas."""
-    demands = (
-        replace(one, owner=rng.choice(("red", "red", "blue", ""))) for one in problem.demands
+    classes = (
+        replace(one, owner=rng.choice(("red", "red", "blue", ""))) for one in problem.classes
     )
     quotas = {}
     for _ in range(rng.randrange(1, 4)):
         owner, gpu_type = rng.choice(("red", "red", "blue")), rng.choice((None, None, "a"))
         most = (rng.choice((None, *range(1, 13))) for _ in range(problem.quarters))
         quotas[owner, gpu_type] = quota(*most, owner=owner, gpu_type=gpu_type)
-    return replace(problem, demands=tuple(demands), quotas=tuple(quotas.values()))
+    return replace(problem, classes=tuple(classes), quotas=tuple(quotas.values()))
 
 
 def quota(*gpus: int | None, owner: str = "red", gpu_type: str | None = None) -> Quota:
@@ -366,11 +366,11 @@ def quota(*gpus: int | None, owner: str = "red", gpu_type: str | None = None) ->
 def _portions(problem: Problem, rng: random.Random) -> Problem:
     """Parts of GPUs count against low quotas as portions of them."""
 
-    def portion(choice: Choice) -> Choice:
-        part = choice.shape.part
+    def portion(mode: Mode) -> Mode:
+        part = mode.shape.part
         slices = Fraction(int(part.profile[0]), 8) if part.profile else None
         share = slices or Fraction(part.memory_mb, SHARED_MB)
-        return replace(choice, share=share if part != WHOLE else Fraction(1))
+        return replace(mode, share=share if part != WHOLE else Fraction(1))
 
     quotas = (
         replace(one, at_most=tuple(rng.randrange(1, 4) for _ in one.at_most))
@@ -382,15 +382,15 @@ def _portions(problem: Problem, rng: random.Random) -> Problem:
 # What runs today, and what may change
 
 
-def running(demand: Demand, origin: str, cents: int = 0) -> Demand:
+def running(job_class: JobClass, origin: str, cents: int = 0) -> JobClass:
     """Units that run somewhere today, and what it costs to move one."""
-    return replace(demand, origin=origin, move_cents=cents)
+    return replace(job_class, origin=origin, move_cents=cents)
 
 
-def pinned(demand: Demand, stays: str) -> Demand:
+def pinned(job_class: JobClass, stays: str) -> JobClass:
     """Units that may not leave."""
-    choices = tuple(reshaped(choice, stays=stays) for choice in demand.choices)
-    return replace(demand, choices=choices)
+    modes = tuple(reshaped(mode, stays=stays) for mode in job_class.modes)
+    return replace(job_class, modes=modes)
 
 
 def _today(problem: Problem, rng: random.Random) -> Problem:
@@ -400,23 +400,25 @@ def _today(problem: Problem, rng: random.Random) -> Problem:
         if pool.owned and rng.random() < 0.6:
             pools[number] = replace(pool, owned=pool.owned - 1)
             pools.append(replace(pool, owned=1, spare=0, held=f"{pool.home}/1"))
-    demands = []
-    for demand in problem.demands:
+    classes = []
+    for job_class in problem.classes:
         pool, drawn = rng.choice(pools), rng.random()
         if drawn < 0.25:
-            demands.append(pinned(demand, pool.held or pool.home))
-        elif drawn < 0.9 and 0 in demand.quarters:
-            demands.append(running(demand, pool.home, rng.choice((0, 1000, 800_000, 5_000_000))))
+            classes.append(pinned(job_class, pool.held or pool.home))
+        elif drawn < 0.9 and 0 in job_class.quarters:
+            classes.append(running(job_class, pool.home, rng.choice((0, 1000, 800_000, 5_000_000))))
         else:
-            demands.append(demand)
-    return replace(problem, pools=tuple(pools), demands=tuple(demands))
+            classes.append(job_class)
+    return replace(problem, pools=tuple(pools), classes=tuple(classes))
 
 
-def stages(demand: Demand) -> list[Demand]:
-    """The demand quarter by quarter: its units may take another choice in each."""
+def stages(job_class: JobClass) -> list[JobClass]:
+    """The job class quarter by quarter: its units may take another mode in each."""
     return [
-        replace(demand, quarters=(quarter,), stage=True, origin=demand.origin if not place else "")
-        for place, quarter in enumerate(demand.quarters)
+        replace(
+            job_class, quarters=(quarter,), stage=True, origin=job_class.origin if not place else ""
+        )
+        for place, quarter in enumerate(job_class.quarters)
     ]
 
 
@@ -428,34 +430,34 @@ def _changes(problem: Problem, rng: random.Random) -> Problem:
         cheap = ((first + number + quarter) % 2 for quarter in range(problem.quarters))
         rents = tuple(300_000 if one else 2_000_000 for one in cheap)
         supplies.append(Supply(f"rent{number}", "rent", number, 2, rents))
-    demands: list[Demand] = []
-    for demand in problem.demands[:2]:
+    classes: list[JobClass] = []
+    for job_class in problem.classes[:2]:
         every = tuple(range(problem.quarters))
-        staged = stages(replace(demand, quarters=every))
-        demands += staged if rng.random() < 0.8 else [demand]
-    return replace(problem, supplies=tuple(supplies), demands=tuple(demands))
+        staged = stages(replace(job_class, quarters=every))
+        classes += staged if rng.random() < 0.8 else [job_class]
+    return replace(problem, supplies=tuple(supplies), classes=tuple(classes))
 
 
-def sharing(demand: Demand, *takes: int, count: int, name: str = "chat") -> Demand:
-    """At most so many units, which share the traffic of an endpoint; what each choice takes."""
-    return replace(demand, endpoint=name, takes=takes, count=count, at_most=True)
+def sharing(job_class: JobClass, *takes: int, count: int, name: str = "chat") -> JobClass:
+    """At most so many units, which share the traffic of an endpoint; what each mode takes."""
+    return replace(job_class, endpoint=name, takes=takes, count=count, at_most=True)
 
 
 def _mixed(problem: Problem, rng: random.Random) -> Problem:
-    """Most demands are endpoints, each quarter by itself; some ask for so many units exactly."""
-    demands: list[Demand] = []
-    for number, demand in enumerate(problem.demands):
+    """Most classes are endpoints, each quarter by itself; some ask for so many units exactly."""
+    classes: list[JobClass] = []
+    for number, job_class in enumerate(problem.classes):
         if rng.random() < 0.25:
-            demands.append(demand)
+            classes.append(job_class)
             continue
-        for quarter in demand.quarters:
+        for quarter in job_class.quarters:
             shares = (200_000, 333_334, 500_000, 666_667, ALL_TRAFFIC)
-            takes = tuple(rng.choice(shares) for _ in demand.choices)
+            takes = tuple(rng.choice(shares) for _ in job_class.modes)
             count = min(3, -(-ALL_TRAFFIC // min(takes)))
-            chat = sharing(demand, *takes, count=count, name=f"chat {number}")
+            chat = sharing(job_class, *takes, count=count, name=f"chat {number}")
             open_ = rng.random() < 0.8
-            demands.append(replace(chat, quarters=(quarter,), stage=True, at_most=open_))
-    return replace(problem, demands=tuple(demands[:4]))
+            classes.append(replace(chat, quarters=(quarter,), stage=True, at_most=open_))
+    return replace(problem, classes=tuple(classes[:4]))
 
 
 # What all nodes keep to together
@@ -495,7 +497,7 @@ def _racks(problem: Problem, rng: random.Random) -> Problem:
 
 def _growth(problem: Problem, rng: random.Random) -> Problem:
     shares = tuple(Reserve(name, Fraction(rng.randrange(10, 50), 100)) for name in "ab")
-    return replace(problem, reserves=shares, demands=problem.demands[:3])
+    return replace(problem, reserves=shares, classes=problem.classes[:3])
 
 
 def _spares(problem: Problem, rng: random.Random) -> Problem:

@@ -13,8 +13,8 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.problem import (
     ALWAYS,
     WHOLE,
-    Choice,
-    Demand,
+    JobClass,
+    Mode,
     Pool,
     Problem,
     RunWindow,
@@ -46,9 +46,9 @@ Order = tuple[tuple[int, int], ...]
 
 
 class Unit(NamedTuple):
-    """The choice that a unit takes, where it runs today, and the cents to move it."""
+    """The mode that a unit takes, where it runs today, and the cents to move it."""
 
-    way: Choice
+    way: Mode
     origin: str = ""
     cents: int = 0
 
@@ -60,8 +60,8 @@ class Exhaustive:
         self._problem = problem
         self._due = lru_cache(maxsize=None)(self._least_due)
         self._there = lru_cache(maxsize=None)(self._empty)
-        choices = [choice for demand in problem.demands for choice in demand.choices]
-        always = all(choice.shape.run == ALWAYS for choice in choices)
+        modes = [mode for job_class in problem.classes for mode in job_class.modes]
+        always = all(mode.shape.run == ALWAYS for mode in modes)
         self._weeks = 1 if always else SLOTS
         """Where everything runs all quarter, one week tells all of it."""
 
@@ -79,19 +79,19 @@ class Exhaustive:
                     break
         return None if best is None else best + self._problem.fixed_cost_cents
 
-    def _within_quotas(self, way: Sequence[Sequence[Choice]]) -> bool:
-        """Whether units that take these choices could keep to the quotas, in the mean of weeks."""
+    def _within_quotas(self, way: Sequence[Sequence[Mode]]) -> bool:
+        """Whether units that take these modes could keep to the quotas, in the mean of weeks."""
         return all(
             most is None
             or most * SLOTS
             >= sum(
-                pieces_in(choice, quarter)
-                * choice.shape.gpus
-                * choice.share
-                * (choice.shape.run.hours // SLOT)
-                for demand, choices in zip(self._problem.demands, way, strict=True)
-                for choice in choices
-                if quarter in demand.quarters and counts(quota, demand.owner, choice.gpu_type)
+                pieces_in(mode, quarter)
+                * mode.shape.gpus
+                * mode.share
+                * (mode.shape.run.hours // SLOT)
+                for job_class, modes in zip(self._problem.classes, way, strict=True)
+                for mode in modes
+                if quarter in job_class.quarters and counts(quota, job_class.owner, mode.gpu_type)
             )
             for quota in self._problem.quotas
             for quarter, most in enumerate(quota.at_most)
@@ -102,7 +102,7 @@ class Exhaustive:
         most = (quota.at_most[quarter] for quota in self._problem.quotas)
         return tuple(None if one is None else (one,) * self._weeks for one in most)
 
-    def _taken(self, left: Left, unit: Choice, held: Collection[int]) -> Left | None:
+    def _taken(self, left: Left, unit: Mode, held: Collection[int]) -> Left | None:
         """What quotas leave when a piece holds its GPUs in these weeks too; None: not so many."""
         found: list[tuple[int | Fraction, ...] | None] = []
         for weeks, quota in zip(left, self._problem.quotas, strict=True):
@@ -117,7 +117,7 @@ class Exhaustive:
             found.append(now)
         return tuple(found)
 
-    def _open_to(self, unit: Choice) -> Iterator[tuple[int, Pool]]:
+    def _open_to(self, unit: Mode) -> Iterator[tuple[int, Pool]]:
         for number, pool in enumerate(self._problem.pools):
             if (
                 pool.gpu_type == unit.gpu_type
@@ -145,15 +145,15 @@ class Exhaustive:
             for pool, count in zip(pools, usable, strict=True)
         )
 
-    def _ways(self) -> Iterator[tuple[tuple[Choice, ...], ...]]:
-        """Which choice each unit takes; units that are alike are not told apart."""
+    def _ways(self) -> Iterator[tuple[tuple[Mode, ...], ...]]:
+        """Which mode each unit takes; units that are alike are not told apart."""
         every = [
             [
-                choices
-                for count in range(0 if demand.at_most else demand.count, demand.count + 1)
-                for choices in combinations_with_replacement(demand.choices, count)
+                modes
+                for count in range(0 if job_class.at_most else job_class.count, job_class.count + 1)
+                for modes in combinations_with_replacement(job_class.modes, count)
             ]
-            for demand in self._problem.demands
+            for job_class in self._problem.classes
         ]
         yield from (way for way in product(*every) if takes_all(self._problem, way))
 
@@ -188,16 +188,17 @@ class Exhaustive:
         nodes = [self._problem.pools[number].node for number in pools]
         spare = sum(self._problem.pools[number].spare for number in pools)
         needed = max(
-            sum(self._nodes(demand, node) for demand in self._problem.demands) for node in nodes
+            sum(self._nodes(job_class, node) for job_class in self._problem.classes)
+            for node in nodes
         )
         share = max((reserve.free for reserve in self._problem.reserves), default=Fraction(0))
         return ceil((spare + needed) / (1 - share))
 
     @staticmethod
-    def _nodes(demand: Demand, node: Shape) -> int:
+    def _nodes(job_class: JobClass, node: Shape) -> int:
         """Nodes for all units, none of which shares one."""
-        each = (-(-choice.shape.gpus // node.gpus) * choice.copies for choice in demand.choices)
-        return demand.count * max(each, default=1)
+        each = (-(-mode.shape.gpus // node.gpus) * mode.copies for mode in job_class.modes)
+        return job_class.count * max(each, default=1)
 
     def _offers(self, pool: int | None) -> list[list[int]]:
         """Supplies by offer, of offers to this pool alone; None: of those to several."""
@@ -282,17 +283,17 @@ class Exhaustive:
         )
         return held, cost, spent
 
-    def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int | None:
+    def _moves(self, way: tuple[tuple[Mode, ...], ...], nodes: Nodes) -> int | None:
         """The least that moves cost if these units run on these nodes; None if they cannot."""
         cents = 0
         for quarter in range(self._problem.quarters):
             active = sorted(
                 (
-                    _unit(choice, demand, quarter)
-                    for demand, choices in zip(self._problem.demands, way, strict=True)
-                    if quarter in demand.quarters
-                    for choice in choices
-                    for _ in range(pieces_in(choice, quarter))
+                    _unit(mode, job_class, quarter)
+                    for job_class, modes in zip(self._problem.classes, way, strict=True)
+                    if quarter in job_class.quarters
+                    for mode in modes
+                    for _ in range(pieces_in(mode, quarter))
                 ),
                 key=lambda unit: (unit.way.shape, unit.way.gpu_type, unit.origin, unit.cents),
                 reverse=True,
@@ -364,7 +365,7 @@ class Exhaustive:
         self,
         number: int,
         pool: Pool,
-        unit: Choice,
+        unit: Mode,
         free: tuple[tuple[Node, ...], ...],
         left: Left,
     ) -> Iterator[tuple[tuple[tuple[Node, ...], ...], Left]]:
@@ -434,12 +435,12 @@ class Exhaustive:
                 yield left, held
 
 
-def _unit(way: Choice, demand: Demand, quarter: int) -> Unit:
+def _unit(way: Mode, job_class: JobClass, quarter: int) -> Unit:
     """A unit, with the owner if it has one, and what its move costs in the first quarter."""
-    if demand.owner:
-        way = replace(way, shape=way.shape._replace(owner=demand.owner))
-    moves = demand.origin and demand.move_cents and quarter == 0
-    return Unit(way, demand.origin, demand.move_cents) if moves else Unit(way)
+    if job_class.owner:
+        way = replace(way, shape=way.shape._replace(owner=job_class.owner))
+    moves = job_class.origin and job_class.move_cents and quarter == 0
+    return Unit(way, job_class.origin, job_class.move_cents) if moves else Unit(way)
 
 
 def _less(free: Shape, gpus: int, shape: Shape) -> Shape:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 
-from planner.packing.problem import Choice, Problem, Supply
+from planner.packing.problem import Mode, Problem, Supply
 from tests.packing.exhaustive import Exhaustive, Unit
 from tests.packing.meaning import Nodes, pieces_in, spread, stands_in
 
@@ -130,34 +130,34 @@ def without(problem: Problem, released: Released) -> Problem:
 class WithSharedSpares(Exhaustive):
     """Tries every pool for every unit too, and tests what is left for those that fail."""
 
-    def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int | None:
+    def _moves(self, way: tuple[tuple[Mode, ...], ...], nodes: Nodes) -> int | None:
         quarters = range(self._problem.quarters)
         return 0 if all(self._runs_in(quarter, way, nodes) for quarter in quarters) else None
 
-    def _runs_in(self, quarter: int, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
+    def _runs_in(self, quarter: int, way: tuple[tuple[Mode, ...], ...], nodes: Nodes) -> bool:
         units = [
-            (number, choice)
-            for number, choices in enumerate(way)
-            if quarter in self._problem.demands[number].quarters
-            for choice in choices
-            for _ in range(pieces_in(choice, quarter))
+            (number, mode)
+            for number, modes in enumerate(way)
+            if quarter in self._problem.classes[number].quarters
+            for mode in modes
+            for _ in range(pieces_in(mode, quarter))
         ]
-        open_to = [[pool for pool, _ in self._open_to(choice)] for _, choice in units]
+        open_to = [[pool for pool, _ in self._open_to(mode)] for _, mode in units]
         return any(
             self._outlasts(quarter, list(zip(units, places, strict=True)), nodes)
             for places in product(*open_to)
         )
 
     def _outlasts(
-        self, quarter: int, seats: list[tuple[tuple[int, Choice], int]], nodes: Nodes
+        self, quarter: int, seats: list[tuple[tuple[int, Mode], int]], nodes: Nodes
     ) -> bool:
-        here: dict[int, list[tuple[int, Choice]]] = defaultdict(list)
+        here: dict[int, list[tuple[int, Mode]]] = defaultdict(list)
         for unit, pool in seats:
             here[pool].append(unit)
         pools = self._problem.pools
         empty = {}
         for number, kind in enumerate(pools):
-            pieces = sorted((choice for _, choice in here[number]), reverse=True)
+            pieces = sorted((mode for _, mode in here[number]), reverse=True)
             taken = self._fewest(number, tuple(pieces))
             empty[number] = -1 if taken is None else nodes[number][quarter] - taken
             if empty[number] < (kind.spare if pieces else 0):
@@ -168,8 +168,8 @@ class WithSharedSpares(Exhaustive):
                     empty[other]
                     for other in group.pools
                     if all(
-                        stands_in(self._problem.demands[number], choice, pools[pool], pools[other])
-                        for number, choice in here[pool]
+                        stands_in(self._problem.classes[number], mode, pools[pool], pools[other])
+                        for number, mode in here[pool]
                     )
                 )
                 for pool in group.pools
@@ -184,7 +184,7 @@ class WithSharedSpares(Exhaustive):
         return True
 
     @cache  # noqa: B019 - a problem is solved once
-    def _fewest(self, pool: int, pieces: tuple[Choice, ...]) -> int | None:
+    def _fewest(self, pool: int, pieces: tuple[Mode, ...]) -> int | None:
         """Nodes of a pool that hold these pieces; None where one cannot run."""
         node = self._problem.pools[pool].node
         most = sum(-(-one.shape.gpus // node.gpus) for one in pieces)

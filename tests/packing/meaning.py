@@ -6,8 +6,8 @@ from fractions import Fraction
 from functools import cache
 
 from planner.packing.problem import (
-    Choice,
-    Demand,
+    JobClass,
+    Mode,
     Part,
     Pool,
     Problem,
@@ -29,9 +29,9 @@ def slots(taken: int, first: int = 0, until: int = SLOTS) -> RunWindow:
     return RunWindow(taken * SLOT, first * SLOT, until * SLOT)
 
 
-def pieces_in(choice: Choice, quarter: int) -> int:
+def pieces_in(mode: Mode, quarter: int) -> int:
     """Pieces of a unit in a quarter."""
-    return choice.by_quarter[quarter] if choice.by_quarter else choice.copies
+    return mode.by_quarter[quarter] if mode.by_quarter else mode.copies
 
 
 def stands(problem: Problem, nodes: Nodes) -> bool:
@@ -83,43 +83,43 @@ def spread(problem: Problem, group: SharedSpares, nodes: Nodes, quarter: int, mo
     return _racks_hold(tuple(waiting), ((space.units, power_w, most),) * space.count)
 
 
-def stands_in(demand: Demand, choice: Choice, mine: Pool, other: Pool) -> bool:
+def stands_in(job_class: JobClass, mode: Mode, mine: Pool, other: Pool) -> bool:
     """Whether a node of the other pool can take in what one of mine holds of units like these."""
     if mine.home == other.home:
         return True
-    if choice.shape.stays or choice.shape.part.profile or choice.shape.part.memory_mb:
+    if mode.shape.stays or mode.shape.part.profile or mode.shape.part.memory_mb:
         return False
-    if choice.shape.gpus > mine.node.gpus or other.node.gpus < mine.node.gpus:
+    if mode.shape.gpus > mine.node.gpus or other.node.gpus < mine.node.gpus:
         return False
-    worth = dict(zip(demand.choices, demand.takes, strict=False))
-    for way in [choice] if other.gpu_type == mine.gpu_type else demand.choices:
-        held, taken = choice.shape, way.shape
+    worth = dict(zip(job_class.modes, job_class.takes, strict=False))
+    for way in [mode] if other.gpu_type == mine.gpu_type else job_class.modes:
+        held, taken = mode.shape, way.shape
         share = Fraction(held.gpus, mine.node.gpus)
         if (
             way.gpu_type == other.gpu_type
-            and (not demand.endpoint or worth[way] >= worth[choice])
+            and (not job_class.endpoint or worth[way] >= worth[mode])
             and not (taken.part.profile or taken.part.memory_mb)
             and (not taken.sites or other.site in taken.sites)
             and taken.gpus <= held.gpus
             and taken.run.hours <= held.run.hours
             and taken.cpus <= share * other.node.cpus
             and taken.memory_mb <= share * other.node.memory_mb
-            and all(pieces_in(way, q) <= pieces_in(choice, q) for q in demand.quarters)
+            and all(pieces_in(way, q) <= pieces_in(mode, q) for q in job_class.quarters)
         ):
             return True
     return False
 
 
-def takes_all(problem: Problem, way: Sequence[Sequence[Choice]]) -> bool:
-    """Whether units that take these choices take all traffic of each endpoint that they share."""
+def takes_all(problem: Problem, way: Sequence[Sequence[Mode]]) -> bool:
+    """Whether units that take these modes take all traffic of each endpoint that they share."""
     taken: Counter[tuple[str, int]] = Counter()
     asked: set[tuple[str, int]] = set()
-    for demand, choices in zip(problem.demands, way, strict=True):
-        if demand.endpoint:
-            worth = dict(zip(demand.choices, demand.takes, strict=True))
-            asked.update((demand.endpoint, quarter) for quarter in demand.quarters)
-            for quarter in demand.quarters:
-                taken[demand.endpoint, quarter] += sum(worth[choice] for choice in choices)
+    for job_class, modes in zip(problem.classes, way, strict=True):
+        if job_class.endpoint:
+            worth = dict(zip(job_class.modes, job_class.takes, strict=True))
+            asked.update((job_class.endpoint, quarter) for quarter in job_class.quarters)
+            for quarter in job_class.quarters:
+                taken[job_class.endpoint, quarter] += sum(worth[mode] for mode in modes)
     return all(taken[one] >= 10**6 for one in asked)
 
 

@@ -20,15 +20,15 @@ def reached(problem, aim, most_cents):
 def nodes_of(problem, *units):
     """An aim at few nodes, by what one of each offer counts."""
     nodes = tuple((each,) * problem.quarters for each in units)
-    return Aim("nodes", nodes, (0,) * len(problem.demands), 100_000)
+    return Aim("nodes", nodes, (0,) * len(problem.classes), 100_000)
 
 
 @pytest.mark.parametrize(("most", "bought"), [(BUY + 499, 1), (BUY + 500, 0)])
 def test_what_moves_cost_counts_against_the_ceiling(build, most, bought):
     """Nothing need be bought if the unit moves; but moving costs 500 more than a node."""
     pools = [build.pool("a"), build.pool("b", owned=1)]
-    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
-    stays = running(demand, "node-a/main", BUY + 500)
+    job_class = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
+    stays = running(job_class, "node-a/main", BUY + 500)
     problem = build.problem(pools, [build.buy(BUY)], [stays])
     found = reached(problem, nodes_of(problem, 1), most)
     assert (found.value, found.bound) == (bought, bought)
@@ -46,7 +46,7 @@ def test_the_least_is_that_of_trying_everything(least_cost, faults):
         units = tuple(
             tuple(rng.randrange(5) for _ in range(problem.quarters)) for _ in problem.supplies
         )
-        aim = Aim("units", units, (0,) * len(problem.demands), 100_000)
+        aim = Aim("units", units, (0,) * len(problem.classes), 100_000)
         most = cheapest + rng.randrange(3_000_000)
         costs = tuple(tuple(c or 0 for c in one.unit_cost_cents) for one in problem.supplies)
         ceiling = SpendLimit("cost", most - problem.fixed_cost_cents, costs)

@@ -65,8 +65,8 @@ def test_the_search_agrees_with_trying_everything(features, solve, least_cost, f
         assert solution.bound_cents <= best <= solution.cost_cents, f"problem {seed}"
         if solution.status is Status.PROVED:
             assert solution.cost_cents == best, f"problem {seed}"
-        tags = zip(solution.tags, problem.demands, strict=True)
-        shares = sum(tag.cents * demand.count for tag, demand in tags)
+        tags = zip(solution.tags, problem.classes, strict=True)
+        shares = sum(tag.cents * job_class.count for tag, job_class in tags)
         shares += sum(cents for _, cents in solution.bound_terms)
         assert shares == pytest.approx(solution.bound_cents, rel=1e-6, abs=1), f"problem {seed}"
         seen[solution.status] += 1

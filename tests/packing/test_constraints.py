@@ -17,10 +17,10 @@ BUY = 10_000_000
 
 @pytest.fixture
 def nodes_bought(build, plan):
-    """Nodes bought for demands of one quarter on one kind of node."""
+    """Nodes bought for job classes of one quarter on one kind of node."""
 
-    def bought(*demands, **pool):
-        return sum(plan(build.problem([build.pool(**pool)], [build.buy(BUY)], demands)).acquired[0])
+    def bought(*classes, **pool):
+        return sum(plan(build.problem([build.pool(**pool)], [build.buy(BUY)], classes)).acquired[0])
 
     return bought
 
@@ -61,8 +61,8 @@ def test_as_many_nodes_are_bought_as_hold_the_units(build, nodes_bought, units, 
 def test_a_unit_spans_nodes_only_where_it_may_and_a_fabric_joins_them(
     build, plan, gpus, fabric, spans, fits
 ):
-    demand = build.units(1, ("h100", gpus, 1, 1), spans=spans)
-    problem = build.problem([build.pool(fabric=fabric)], [build.buy(BUY)], [demand])
+    job_class = build.units(1, ("h100", gpus, 1, 1), spans=spans)
+    problem = build.problem([build.pool(fabric=fabric)], [build.buy(BUY)], [job_class])
     assert (plan(problem) is not None) == fits
 
 
@@ -87,7 +87,7 @@ def test_a_unit_does_not_span_sites(build, plan):
     assert plan(build.problem(together, [], [build.units(1, ("h100", 16, 1, 1))]))
 
 
-def test_a_demand_without_a_choice_has_no_plan(build, plan):
+def test_a_job_class_without_a_mode_has_no_plan(build, plan):
     assert plan(build.problem([build.pool()], [build.buy(BUY)], [build.units(1)])) is None
 
 
@@ -98,8 +98,10 @@ def test_a_pool_that_runs_a_unit_keeps_its_spare_nodes_empty(build, nodes_bought
 
 def test_owned_nodes_count_only_beside_the_spare_one_of_them(build):
     """In fractions of running, the owned node would do."""
-    demand = build.units(1, ("h100", 8, 0, 0))
-    master = build_master(build.problem([build.pool(owned=1, spare=1)], [build.buy(BUY)], [demand]))
+    job_class = build.units(1, ("h100", 8, 0, 0))
+    master = build_master(
+        build.problem([build.pool(owned=1, spare=1)], [build.buy(BUY)], [job_class])
+    )
     relaxed = solve_linear(master.program)
     assert relaxed is not None
     assert relaxed.objective * CENTS_PER_UNIT == pytest.approx(BUY)
@@ -143,10 +145,10 @@ def test_a_rack_is_free_for_others_where_a_node_is_sold_and_not_where_it_is_off(
 
 def test_a_move_that_nothing_asks_for_is_not_made_even_if_it_is_free(build, plan):
     pools = [build.pool("a", owned=1), build.pool("b", owned=1)]
-    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
+    job_class = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
 
     for home, assigned in (("node-a/main", (1, 0)), ("node-b/main", (0, 1))):
-        solution = plan(build.problem(pools, [], [running(demand, home)]))
+        solution = plan(build.problem(pools, [], [running(job_class, home)]))
         assert (solution.moved, solution.assigned) == ((0,), (assigned,))
 
 
@@ -156,8 +158,8 @@ def test_of_plans_that_cost_the_same_units_go_on_where_they_are(build, solve):
     pools = [build.pool("a", owned=1), build.pool("b", owned=1)]
     supplies = [build.buy(BUY, BUY), build.buy(2 * BUY, 2 * BUY, pool=1)]
     unit = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 1))
-    demands = [build.units(1, ("a", 8, 0, 0), quarters=(0,)), *stages(unit)]
-    assert solve(build.problem(pools, supplies, demands, 2)).assigned[1:] == ((0, 1), (0, 1))
+    classes = [build.units(1, ("a", 8, 0, 0), quarters=(0,)), *stages(unit)]
+    assert solve(build.problem(pools, supplies, classes, 2)).assigned[1:] == ((0, 1), (0, 1))
 
 
 def test_the_bound_counts_whole_replicas_of_each_endpoint(build):

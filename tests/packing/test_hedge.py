@@ -33,13 +33,13 @@ def futures_of(seed):
     rng, first = random.Random(f"hedge {seed}"), draw("", seed)
     futures = [first]
     for _ in range(2):
-        demands = tuple(replace(one, count=rng.randrange(1, 3)) for one in first.demands)
+        classes = tuple(replace(one, count=rng.randrange(1, 3)) for one in first.classes)
         times = rng.choice((1, 2, 3))
         supplies = tuple(
             replace(one, unit_cost_cents=tuple(c and times * c // 2 for c in one.unit_cost_cents))
             for one in first.supplies
         )
-        futures.append(replace(first, demands=demands, supplies=supplies))
+        futures.append(replace(first, classes=classes, supplies=supplies))
     return futures
 
 
@@ -107,8 +107,8 @@ def one_node(build):
             replace(build.buy(price), name="own", **changes),
             replace(build.rent(2 * CHEAP), name="hire"),
         ]
-        demand = build.units(nodes, ("a", 8, 0, 0))
-        return build.problem([build.pool("a")], offers, [demand])
+        job_class = build.units(nodes, ("a", 8, 0, 0))
+        return build.problem([build.pool("a")], offers, [job_class])
 
     return make
 
@@ -136,8 +136,8 @@ def test_what_comes_late_in_one_future_is_the_same_order(build):
             replace(build.buy(first, CHEAP), name="own"),
             replace(build.rent(CHEAP, CHEAP), name="hire"),
         ]
-        demand = build.units(1, ("a", 8, 0, 0), quarters=(0, 1))
-        return build.problem([build.pool("a")], offers, [demand], quarters=2)
+        job_class = build.units(1, ("a", 8, 0, 0), quarters=(0, 1))
+        return build.problem([build.pool("a")], offers, [job_class], quarters=2)
 
     found = asked([make(CHEAP), make(None)], [Mean((0, 1), 0, 2)])
     assert found.orders == (Order("own", "main", 0, 1),)

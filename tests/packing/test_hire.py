@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from planner.errors import LimitError
-from planner.packing.problem import Choice, Demand, HourlyTerms, Problem, Shape, SpendLimit, Supply
+from planner.packing.problem import HourlyTerms, JobClass, Mode, Problem, Shape, SpendLimit, Supply
 from planner.packing.solution import Status
 from tests.packing.by_the_hour import least_with_hours
 from tests.packing.meaning import SLOT, SLOTS, slots
@@ -17,18 +17,20 @@ NODE, HOUR = 10_000_000, 3_600
 HOURLY = HourlyTerms(1, 1)
 
 
-def runs(count: int, gpus: int, hours: int, *, cpus: int = 0, owner: str = "", **window) -> Demand:
+def runs(
+    count: int, gpus: int, hours: int, *, cpus: int = 0, owner: str = "", **window
+) -> JobClass:
     """Runs of some hours, anywhere in the quarter unless told otherwise."""
     run = slots(1)._replace(hours=hours, **{"earliest": 0, "until": 2160, **window})
-    return Demand((Choice("h100", Shape(gpus, cpus, 0, run=run)),), (0,), count, owner)
+    return JobClass((Mode("h100", Shape(gpus, cpus, 0, run=run)),), (0,), count, owner)
 
 
 @pytest.fixture
 def hours_of(build, solve, faults):
     """Hours that are paid of nodes of 8 GPUs and 80 cores; None where there is no plan."""
 
-    def paid(*demands, hire=HOURLY, maximum=None, quotas=(), proved=True):
-        problem = by_the_hour(build, demands, hire, maximum)
+    def paid(*classes, hire=HOURLY, maximum=None, quotas=(), proved=True):
+        problem = by_the_hour(build, classes, hire, maximum)
         solution = solve(replace(problem, quotas=quotas), asked_gap=0.0)
         if solution is None:
             return None
@@ -39,10 +41,10 @@ def hours_of(build, solve, faults):
     return paid
 
 
-def by_the_hour(build, demands, hire=HOURLY, maximum=None) -> Problem:
+def by_the_hour(build, classes, hire=HOURLY, maximum=None) -> Problem:
     pool = replace(build.pool(), hire=hire, offer="cloud")
     supply = Supply("cloud", "hourly", 0, maximum, (HOUR * hire.step_hours,))
-    problem: Problem = build.problem([pool], [supply], demands)
+    problem: Problem = build.problem([pool], [supply], classes)
     return problem
 
 
@@ -95,7 +97,7 @@ def test_nodes_and_hours_together_cost_the_least_that_trying_everything_finds(
 
 def drawn(build, rng: random.Random, feature: str = "") -> Problem:
     """Few runs, some with windows; nodes to buy, and by the hour."""
-    demands: list[Demand] = []
+    classes: list[JobClass] = []
     wide = feature == "several nodes"
     for _ in range(rng.randint(1, 3)):
         taken = rng.randint(1, 4)
@@ -110,10 +112,10 @@ def drawn(build, rng: random.Random, feature: str = "") -> Problem:
             sites=rng.choice(((), ("main",), ("other",))) if feature == "sites" else (),
             run=slots(taken, first, until),
         )
-        more = len(demands) < 2 and rng.random() < 0.3
-        demands.append(Demand((Choice("h100", shape),), (0,), 1 + more))
+        more = len(classes) < 2 and rng.random() < 0.3
+        classes.append(JobClass((Mode("h100", shape),), (0,), 1 + more))
     if rng.random() < 0.3:
-        demands.append(Demand((Choice("h100", Shape(rng.choice((2, 4)), 0, 0)),), (0,), 1))
+        classes.append(JobClass((Mode("h100", Shape(rng.choice((2, 4)), 0, 0)),), (0,), 1))
     minimum = rng.choice((2, 3, 5) if feature == "minimum" else (1, 1, 3))
     hire = HourlyTerms(SLOT, SLOT * minimum)
     here = build.pool(fabric=rng.random() < 0.8)
@@ -134,5 +136,5 @@ def drawn(build, rng: random.Random, feature: str = "") -> Problem:
         supplies.append(Supply("w", "rent", 2, rng.choice((None, 1)), (cents,)))
     if rng.random() < 0.3:
         supplies[0] = replace(supplies[0], maximum=rng.choice((0, 1)))
-    problem: Problem = build.problem(pools, supplies, demands)
+    problem: Problem = build.problem(pools, supplies, classes)
     return problem

@@ -20,8 +20,8 @@ def two_offers(build):
         replace(build.buy(DEAR, DEAR // 2, pool=1), name="dear"),
         replace(build.rent(CHEAP, CHEAP), name="hire"),
     ]
-    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 1))
-    return build.problem(pools, offers, [demand], quarters=2)
+    job_class = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 1))
+    return build.problem(pools, offers, [job_class], quarters=2)
 
 
 def test_what_comes_late_enters_as_early_as_it_can_or_never(two_offers, plan):

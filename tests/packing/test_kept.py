@@ -9,7 +9,7 @@ from planner.packing.constraints import nodes_allowed
 from planner.packing.constraints.quotas import hold_by_hour
 from planner.packing.constraints.racks import racked
 from planner.packing.list_schedule import Placed
-from planner.packing.problem import Choice, Demand, Limit, RackSpace, Shape, SpendLimit
+from planner.packing.problem import JobClass, Limit, Mode, RackSpace, Shape, SpendLimit
 from tests.packing.draws import quota
 from tests.packing.meaning import SLOT, slots
 
@@ -56,7 +56,7 @@ def test_a_plan_of_more_nodes_than_there_is_power_for_is_not_kept(
 @pytest.mark.parametrize(("start", "allowed"), [(6 * SLOT, True), (6 * SLOT - 1, False)])
 def test_a_plan_in_which_runs_meet_beyond_their_quota_is_not_kept(build, start, allowed):
     shape = Shape(4, 0, 0, run=slots(6))
-    runs = Demand((Choice("h100", shape),), (0,), 2, "red")
+    runs = JobClass((Mode("h100", shape),), (0,), 2, "red")
     problem = replace(build.problem([build.pool()], [], [runs]), quotas=(quota(4),))
     master = build_master(problem)
     both = [Placed(0, shape._replace(owner="red"), hour, ((0, 0),)) for hour in (0, start)]

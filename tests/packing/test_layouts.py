@@ -161,10 +161,10 @@ def test_every_row_of_the_master_program_holds_for_every_pattern(build, seed):
     rng = random.Random(seed)
     shapes = draw_shapes(rng, 6, NODE)
     node = (NODE.gpus, NODE.cpus, NODE.memory_mb)
-    demands = [
+    classes = [
         build.units(9, ("h100", shape.gpus, shape.cpus, shape.memory_mb)) for shape in shapes
     ]
-    master = build_master(build.problem([build.pool(node=node, owned=1)], [], demands))
+    master = build_master(build.problem([build.pool(node=node, owned=1)], [], classes))
     rows = [
         row
         for row in master.program.rows
@@ -175,7 +175,7 @@ def test_every_row_of_the_master_program_holds_for_every_pattern(build, seed):
         inside = [shape for shape in shapes if shape.gpus < NODE.gpus]
         values = dict.fromkeys(range(len(master.program.variables)), 0)
         for index in filled:
-            values[master.choice[shapes.index(inside[index]), 0]] += 1
+            values[master.mode[shapes.index(inside[index]), 0]] += 1
         for row in rows:
             load = sum(values[index] * factor for index, factor in row.terms)
             assert load <= row.right + TOLERANCE, row.name
@@ -183,9 +183,9 @@ def test_every_row_of_the_master_program_holds_for_every_pattern(build, seed):
 
 def test_dual_feasible_functions_count_what_sums_do_not(build, solve):
     """Five units of just over half a node: 2.6 nodes by the sum, 5 by the function for halves."""
-    demand = build.units(5, ("h100", 1, 42, 0))
-    master = build_master(build.problem([build.pool()], [build.buy(100)], [demand]))
-    load = {row.name: dict(row.terms).get(master.choice[0, 0]) for row in master.program.rows}
+    job_class = build.units(5, ("h100", 1, 42, 0))
+    master = build_master(build.problem([build.pool()], [build.buy(100)], [job_class]))
+    load = {row.name: dict(row.terms).get(master.mode[0, 0]) for row in master.program.rows}
     assert load["cpus[0,0]"] == pytest.approx(42 / 80)
     assert load["dual-cpus-1[0,0]"] == 1
 

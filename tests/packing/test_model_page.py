@@ -27,7 +27,7 @@ def test_the_page_on_the_model_names_every_variable_and_row():
 
 
 def _beginning(name: ast.expr) -> set[str]:
-    """What a name begins with, where it is written as one text: `demand` of f"demand[{d}]"."""
+    """What a name begins with, where it is written as one text: `job_class` of f"demand[{d}]"."""
     first = name.values[0] if isinstance(name, ast.JoinedStr) else name
     if not isinstance(first, ast.Constant):
         return set()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.problem import WHOLE, Choice, Demand, Part, Shape
+from planner.packing.problem import WHOLE, JobClass, Mode, Part, Shape
 from planner.packing.solution import Status
 from tests.packing.draws import SEVENTHS
 
@@ -20,11 +20,11 @@ def nodes_for(build, solve, faults):
         mixes: bool = True,
     ) -> int | None:
         pool = replace(build.pool(node=node), divisions=SEVENTHS, shared_mb=80_000, mixes=mixes)
-        demands = [
-            Demand((Choice("h100", Shape(1, cpus, 0, part=part)),), (0,), count)
+        classes = [
+            JobClass((Mode("h100", Shape(1, cpus, 0, part=part)),), (0,), count)
             for part, cpus, count in pieces
         ]
-        problem = build.problem([pool], [build.buy(1_000)], demands)
+        problem = build.problem([pool], [build.buy(1_000)], classes)
         solution = solve(problem)
         if solution is None:
             return None
@@ -54,14 +54,14 @@ def test_hosts_that_decide_which_parts_share_a_node_are_in_the_bound(nodes_for):
 def test_unlike_shares_over_quarters_have_a_plan_at_once(build, solve, faults):
     rng = random.Random(5)
     pool = replace(build.pool(), shared_mb=72_000)
-    demands = [
-        Demand(
-            (Choice("h100", Shape(1, 0, 0, part=Part("", rng.randrange(20_000, 40_000)))),),
+    classes = [
+        JobClass(
+            (Mode("h100", Shape(1, 0, 0, part=Part("", rng.randrange(20_000, 40_000)))),),
             tuple(range(rng.randrange(3), 3)),
             1,
         )
         for _ in range(80)
     ]
-    problem = build.problem([pool], [build.buy(900_000, 800_000, 700_000)], demands, 3)
+    problem = build.problem([pool], [build.buy(900_000, 800_000, 700_000)], classes, 3)
     solution = solve(problem, asked_gap=0.5)
     assert not faults(problem, solution)

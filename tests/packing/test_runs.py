@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
+from planner.packing.problem import ALWAYS, JobClass, Mode, RunWindow, Shape
 from tests.packing.draws import draw, quota
 from tests.packing.meaning import slots
 
@@ -12,22 +12,22 @@ NODE = 10_000_000
 ROUNDING = 1e-6
 
 
-def units(count: int, *choices: tuple[int, int, RunWindow]) -> Demand:
+def units(count: int, *modes: tuple[int, int, RunWindow]) -> JobClass:
     """Units that take so many GPUs and cores for a run."""
-    made = (Choice("h100", Shape(gpus, cpus, 0, run=run)) for gpus, cpus, run in choices)
-    return Demand(tuple(sorted(made)), (0,), count)
+    made = (Mode("h100", Shape(gpus, cpus, 0, run=run)) for gpus, cpus, run in modes)
+    return JobClass(tuple(sorted(made)), (0,), count)
 
 
 def test_runs_fill_the_hours_before_one_that_is_released_late(build, solve, faults):
     """Else those of 100 hours would follow it, and leave no room to those that are as late."""
     late = (8, 0, RunWindow(50, 2000, 2160))
-    demands = [
+    classes = [
         units(1, late),
         units(8, (1, 0, RunWindow(1900, 0, 2160))),
         units(8, (1, 0, RunWindow(100, 0, 2160))),
         units(8, (1, 0, RunWindow(100, 2016, 2160))),
     ]
-    problem = build.problem([build.pool()], [build.buy(NODE)], demands)
+    problem = build.problem([build.pool()], [build.buy(NODE)], classes)
     solution = solve(problem, asked_gap=ROUNDING)
     assert not faults(problem, solution)
     assert solution.cost_cents == solution.bound_cents == NODE
@@ -42,12 +42,12 @@ def test_what_follows_each_other_in_a_window_is_counted_in_whole_runs(build, sol
 
 def test_units_that_stay_are_spread_where_runs_need_cores_of_every_node(build, solve, faults):
     """Both of them fit on one node, which leaves too few GPUs there for the longer run."""
-    demands = [
+    classes = [
         units(2, (2, 22, ALWAYS)),
         units(1, (4, 58, RunWindow(830, 332, 1328))),
         units(1, (5, 36, RunWindow(1494, 166, 1992))),
     ]
-    problem = build.problem([build.pool(owned=2)], [build.buy(NODE, maximum=1)], demands)
+    problem = build.problem([build.pool(owned=2)], [build.buy(NODE, maximum=1)], classes)
     solution = solve(problem, asked_gap=ROUNDING)
     assert not faults(problem, solution)
     assert solution.cost_cents == 0
@@ -65,8 +65,8 @@ def test_where_a_node_more_cannot_be_had_fewer_runs_are_on_the_full_ones(
 
 
 def test_runs_that_span_nodes_take_turns_under_a_quota(build, plan):
-    def asked(most, *demands):
-        owned = [replace(demand, owner="red") for demand in demands]
+    def asked(most, *classes):
+        owned = [replace(job_class, owner="red") for job_class in classes]
         problem = build.problem([build.pool()], [build.buy(NODE)], owned)
         return plan(replace(problem, quotas=(quota(most),)))
 

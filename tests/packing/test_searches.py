@@ -18,7 +18,7 @@ def drawn(rng: random.Random, build) -> Problem:
     """
     pools = (build.pool("a", owned=1), build.pool("b", node=(4, 40, 400_000)))
     supplies = (build.buy(None, 900, pool=0, maximum=3), build.rent(400, 300, pool=1, maximum=9))
-    demands = tuple(
+    classes = tuple(
         build.units(
             rng.randint(1, 4),
             ("a", gpus, 8 * rng.randint(1, 3), 90_000),
@@ -28,7 +28,7 @@ def drawn(rng: random.Random, build) -> Problem:
         for gpus in (1, 1, 2, 3, 8)
     )
     whole = build.units(2, ("a", 4, 8, 90_000), ("b", 4, 7, 80_000), quarters=(0, 1))
-    return Problem(2, pools, supplies, (*demands, *stages(whole)), 5)
+    return Problem(2, pools, supplies, (*classes, *stages(whole)), 5)
 
 
 def dearer(rng: random.Random, problem: Problem) -> Problem:

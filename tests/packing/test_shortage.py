@@ -8,7 +8,7 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
 from planner.packing.conflict import conflict_of
-from planner.packing.problem import Demand, Limit, Pool, SpendLimit, Supply
+from planner.packing.problem import JobClass, Limit, Pool, SpendLimit, Supply
 
 BUY = 10_000_000
 
@@ -20,11 +20,11 @@ def told(build, refused):
     def raised(
         pools: list[Pool],
         supplies: list[Supply],
-        jobs: list[tuple[str, Demand]],
+        jobs: list[tuple[str, JobClass]],
         quarters: int = 1,
         **limits: Any,
     ) -> InfeasibleError:
-        problem = build.problem(pools, supplies, [demand for _, demand in jobs], quarters)
+        problem = build.problem(pools, supplies, [job_class for _, job_class in jobs], quarters)
         problem = replace(problem, **{key: tuple(value) for key, value in limits.items()})
         error: InfeasibleError = refused(problem, *(name for name, _ in jobs))
         return error
@@ -85,8 +85,8 @@ def test_nodes_to_which_units_are_pinned_are_told_apart_and_no_more_of_them_are_
     pool = build.pool(owned=1)
     held = replace(pool, held="node-h100/main/01")
     pinned = build.units(1, ("h100", 8, 0, 0))
-    kept = pinned.choices[0].shape._replace(stays="node-h100/main/01")
-    pinned = replace(pinned, choices=(replace(pinned.choices[0], shape=kept),))
+    kept = pinned.modes[0].shape._replace(stays="node-h100/main/01")
+    pinned = replace(pinned, modes=(replace(pinned.modes[0], shape=kept),))
     others = build.units(2, ("h100", 8, 0, 0))
     error = told([pool, held], [], [("pinned", pinned), ("others", others)])
     assert error.reasons[1:] == (

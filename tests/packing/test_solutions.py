@@ -31,8 +31,8 @@ def solved(solve):
 
 def tagged(problem: Problem, solution: Solution) -> float:
     """What all units add to the bound."""
-    pairs = zip(solution.tags, problem.demands, strict=True)
-    return sum(tag.cents * demand.count for tag, demand in pairs)
+    pairs = zip(solution.tags, problem.classes, strict=True)
+    return sum(tag.cents * job_class.count for tag, job_class in pairs)
 
 
 @pytest.mark.parametrize(("generator", "jobs", "seed"), PROVED + SOUND)
@@ -47,7 +47,7 @@ def test_a_portfolio_is_laid_out_soundly_and_tagged(solved, faults, generator, j
     assert tagged(problem, solution) + terms == pytest.approx(solution.bound_cents, rel=1e-6)
     for tag in solution.tags:
         assert tag.cents >= -1e-6
-        assert all(extra is None or extra >= 0 for extra in tag.extra_cents_by_choice)
+        assert all(extra is None or extra >= 0 for extra in tag.extra_cents_by_mode)
 
 
 def test_where_nothing_is_limited_and_nothing_owned_the_units_carry_the_whole_price(solved):
@@ -58,17 +58,17 @@ def test_where_nothing_is_limited_and_nothing_owned_the_units_carry_the_whole_pr
     assert tagged(problem, solution) > 0.9 * solution.bound_cents
 
 
-def test_a_choice_that_no_pool_can_run_has_no_reduced_cost(build, solve):
-    demand = build.units(1, ("h100", 1, 0, 0), ("mi300x", 1, 0, 0))
-    solution = solve(build.problem([build.pool()], [build.buy(100)], [demand]))
-    assert solution.tags[0].extra_cents_by_choice == (0.0, None)
+def test_a_mode_that_no_pool_can_run_has_no_reduced_cost(build, solve):
+    job_class = build.units(1, ("h100", 1, 0, 0), ("mi300x", 1, 0, 0))
+    solution = solve(build.problem([build.pool()], [build.buy(100)], [job_class]))
+    assert solution.tags[0].extra_cents_by_mode == (0.0, None)
 
 
 def test_what_a_limited_offer_and_owned_nodes_take_off_the_bound_is_a_term_of_its_own(build, solve):
     """One node is owned, one is cheap but the only one, one is dear and sets the price: 100."""
     offers = [build.buy(40_00000, maximum=1), build.rent(100_00000)]
-    demand = build.units(3, ("h100", 8, 0, 0))
-    solution = solve(build.problem([build.pool(owned=1)], offers, [demand]))
+    job_class = build.units(3, ("h100", 8, 0, 0))
+    solution = solve(build.problem([build.pool(owned=1)], offers, [job_class]))
     terms = dict(solution.bound_terms)
     assert solution.tags[0].cents == pytest.approx(100_00000)
     assert terms["owned nodes"] == pytest.approx(-100_00000)

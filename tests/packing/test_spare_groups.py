@@ -25,9 +25,9 @@ def test_a_unit_takes_no_more_there_than_its_share_of_the_node(build, on_b, take
     unit = build.units(1, ("a", 4, 40, 400_000), ("b", *on_b))
     problem = replace(build.problem(pools, [], [unit]), spare_groups=(spare_group(0, 1, nodes=1),))
 
-    (choice, _) = kept_apart(problem).demands[0].choices
-    assert ((0, 1) in choice.shape.stand_ins) is taken_in
-    assert stands_in(unit, unit.choices[0], *pools) is taken_in
+    (mode, _) = kept_apart(problem).classes[0].modes
+    assert ((0, 1) in mode.shape.stand_ins) is taken_in
+    assert stands_in(unit, unit.modes[0], *pools) is taken_in
 
 
 def test_a_pinned_unit_and_one_over_several_nodes_wait_for_a_node_of_their_own_type(build):
@@ -38,7 +38,7 @@ def test_a_pinned_unit_and_one_over_several_nodes_wait_for_a_node_of_their_own_t
     problem = build.problem(pools, [], [stays, spanning])
     problem = kept_apart(replace(problem, spare_groups=(spare_group(0, 1, nodes=1),)))
 
-    shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
+    shapes = [mode.shape for job_class in problem.classes for mode in job_class.modes]
     pairs = [(pool, other) for shape in shapes for pool, other in shape.stand_ins if pool != other]
     assert not pairs
 

@@ -12,7 +12,7 @@ from planner.errors import DisagreementError, LimitError
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.nowhere import Claim
-from planner.packing.problem import Choice, Demand, Part, Problem, Shape
+from planner.packing.problem import JobClass, Mode, Part, Problem, Shape
 from planner.packing.search import Search, search
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.triage import Level, Triage, triage
@@ -21,7 +21,7 @@ from tests.packing.meaning import slots
 from tests.properties.questions import draws
 
 Short = dict[tuple[int, int], frozenset[int]]
-"""(demand, unit of it) -> quarters in which it is short."""
+"""(job class, unit of it) -> quarters in which it is short."""
 Way = dict[str, tuple[int, Short] | None]
 """By claim: its delay, and which units are short when; None: it is dropped."""
 Order = tuple[tuple[tuple[int, int], ...], tuple[int, ...], int]
@@ -42,10 +42,10 @@ def some(quarters: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def shortages(problem: Problem, claim: Claim, delay: int) -> Iterator[Short]:
-    """Every way in which units of a claim are short, those of a demand being alike."""
+    """Every way in which units of a claim are short, those of a job class being alike."""
     options = []
     for number, units in claim.starts[delay]:
-        asked = some(problem.demands[number].quarters) if claim.droppable else [()]
+        asked = some(problem.classes[number].quarters) if claim.droppable else [()]
         options.append([*combinations_with_replacement(asked, units)])
     for picked in product(*options):
         short = {
@@ -73,16 +73,16 @@ def ways(problem: Problem, claims: list[Claim]) -> Iterator[Way]:
 
 def running(problem: Problem, way: Way) -> Problem:
     """The problem of what is kept, unit by unit; those that are alike together."""
-    asked: Counter[Demand] = Counter()
+    asked: Counter[JobClass] = Counter()
     for kept in way.values():
         for (number, _), short in kept[1].items() if kept else ():
-            demand = problem.demands[number]
-            quarters = tuple(q for q in demand.quarters if q not in short)
+            job_class = problem.classes[number]
+            quarters = tuple(q for q in job_class.quarters if q not in short)
             if quarters:
-                here = "" if 0 in short else demand.origin
-                asked[replace(demand, quarters=quarters, count=1, origin=here)] += 1
-    demands = tuple(replace(demand, count=units) for demand, units in asked.items())
-    return replace(problem, demands=demands)
+                here = "" if 0 in short else job_class.origin
+                asked[replace(job_class, quarters=quarters, count=1, origin=here)] += 1
+    classes = tuple(replace(job_class, count=units) for job_class, units in asked.items())
+    return replace(problem, classes=classes)
 
 
 def order(claims: list[Claim], way: Way) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
@@ -106,7 +106,7 @@ def agree(least_cost) -> Callable[[Problem, list[Claim]], Triage | None]:
 
     def best(problem: Problem, claims: list[Claim]) -> Order | None:
         least: Order | None = None
-        tried: set[tuple[Demand, ...]] = set()
+        tried: set[tuple[JobClass, ...]] = set()
         ranked = sorted(
             ((order(claims, way), way) for way in ways(problem, claims)), key=lambda one: one[0]
         )
@@ -114,9 +114,9 @@ def agree(least_cost) -> Callable[[Problem, list[Claim]], Triage | None]:
             if least is not None and (whole, delayed) > least[:2]:
                 break
             kept = running(problem, way)
-            if kept.demands in tried:
+            if kept.classes in tried:
                 continue
-            tried.add(kept.demands)
+            tried.add(kept.classes)
             cost = least_cost(kept)
             if cost is not None and (least is None or cost < least[2]):
                 least = whole, delayed, cost
@@ -157,7 +157,7 @@ def agree(least_cost) -> Callable[[Problem, list[Claim]], Triage | None]:
                     name = claim.numbers[delay][place] if claim.droppable else 0
                     place += 1
                     short[number, unit] = frozenset(
-                        q for q in problem.demands[number].quarters if name in absent[q]
+                        q for q in problem.classes[number].quarters if name in absent[q]
                     )
             told[claim.name] = delay, short
         assert order(claims, told) == (
@@ -177,12 +177,12 @@ def one_server(build) -> Callable[..., tuple[Problem, list[Claim]]]:
     """One server of 8 GPUs; jobs of (GPUs, priority), on one unit in the only quarter."""
 
     def stated(*jobs: tuple[int, int], **changes: bool) -> tuple[Problem, list[Claim]]:
-        demands = [build.units(1, ("h100", gpus, 0, 0)) for gpus, _ in jobs]
+        classes = [build.units(1, ("h100", gpus, 0, 0)) for gpus, _ in jobs]
         claims = [
             Claim("abcdef"[number], priority, False, (((number, 1),),))
             for number, (_, priority) in enumerate(jobs)
         ]
-        return build.problem([build.pool(owned=1)], [], demands), claims
+        return build.problem([build.pool(owned=1)], [], classes), claims
 
     return stated
 
@@ -201,13 +201,13 @@ def too_few_cores(build) -> tuple[Problem, list[Claim]]:
     pool = replace(build.pool("b", node=(2, 14, 10)), shared_mb=80)
     share, run = Part("", 20), slots(4, 0, 13)
     shapes = (Shape(1, 2, 1, part=share), Shape(1, 5, 0, run=run), Shape(1, 7, 5, part=share))
-    demands = [
-        Demand((Choice("b", shape),), (0,), count)
+    classes = [
+        JobClass((Mode("b", shape),), (0,), count)
         for shape, count in zip(shapes, (2, 1, 1), strict=True)
     ]
-    problem = build.problem([pool], [build.buy(900, maximum=1)], demands)
+    problem = build.problem([pool], [build.buy(900, maximum=1)], classes)
     claims = [
-        Claim(name, priority, False, (((number, demands[number].count),),))
+        Claim(name, priority, False, (((number, classes[number].count),),))
         for number, (name, priority) in enumerate((("a", 75), ("b", 75), ("c", 50)))
     ]
     return problem, claims
@@ -232,9 +232,9 @@ def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(
     assert found.levels[1].dropped == 1
 
 
-def droppable(name: str, units: int, most: int, priority: int = 50, demand: int = 0) -> Claim:
+def droppable(name: str, units: int, most: int, priority: int = 50, job_class: int = 0) -> Claim:
     numbers = (tuple(range(1, units + 1)),)
-    return Claim(name, priority, False, (((demand, units),),), most, numbers)
+    return Claim(name, priority, False, (((job_class, units),),), most, numbers)
 
 
 def test_a_unit_keeps_its_gpu_type_around_the_quarters_in_which_it_is_short(build):
@@ -254,9 +254,9 @@ def test_a_unit_keeps_its_gpu_type_around_the_quarters_in_which_it_is_short(buil
 
 def test_replicas_of_an_endpoint_are_short_one_by_one(build):
     """It takes four in the first quarter and six in the second; there is room for four and five."""
-    choice = Choice("h100", Shape(2, 0, 0), 6, by_quarter=(4, 6))
+    mode = Mode("h100", Shape(2, 0, 0), 6, by_quarter=(4, 6))
     pool = replace(build.pool(node=(2, 80, 800_000), owned=5), retired=(1, 0))
-    problem = build.problem([pool], [], [Demand((choice,), (0, 1), 1)], 2)
+    problem = build.problem([pool], [], [JobClass((mode,), (0, 1), 1)], 2)
     found = decide(problem, [droppable("chat", 1, 2)])
     assert found.delays == {"chat": 0}
     assert found.short == {"chat": ((), (1,))}
@@ -270,28 +270,28 @@ def claimed(features: str, seed: int) -> tuple[Problem, list[Claim]]:
     rng = random.Random(f"claims {features} {seed}")
     problem = draw(features, seed)
     few = tuple(replace(supply, maximum=rng.choice((0, 0, 1))) for supply in problem.supplies)
-    demands: list[Demand] = []
+    classes: list[JobClass] = []
     claims: list[Claim] = []
-    for number, asked in enumerate(problem.demands[:4]):
-        demand = replace(asked, count=min(asked.count, 2))
-        most, staged = rng.choice((0, 0, 1, demand.count)), rng.random() < 0.2
+    for number, asked in enumerate(problem.classes[:4]):
+        job_class = replace(asked, count=min(asked.count, 2))
+        most, staged = rng.choice((0, 0, 1, job_class.count)), rng.random() < 0.2
         starts, numbers = [], []
         for delay in range(rng.choice((1, 1, 2, 3))):
-            later = tuple(q + delay for q in demand.quarters if q + delay < problem.quarters)
+            later = tuple(q + delay for q in job_class.quarters if q + delay < problem.quarters)
             if not later:
                 continue
-            whole = replace(demand, quarters=later)
+            whole = replace(job_class, quarters=later)
             whole = replace(whole, origin="", move_cents=0) if delay else whole
             parts = stages(whole) if staged else [whole]
-            first = len(demands)
-            demands += parts
-            starts.append(tuple((place, demand.count) for place in range(first, len(demands))))
-            numbers.append(tuple(range(1, demand.count + 1)) * len(parts))
+            first = len(classes)
+            classes += parts
+            starts.append(tuple((place, job_class.count) for place in range(first, len(classes))))
+            numbers.append(tuple(range(1, job_class.count + 1)) * len(parts))
         priority, required = rng.choice((25, 50, 50, 75)), rng.random() < 0.15
         claims.append(
             Claim(f"job-{number}", priority, required, tuple(starts), most, tuple(numbers))
         )
-    return replace(problem, supplies=few, demands=tuple(demands)), claims
+    return replace(problem, supplies=few, classes=tuple(classes)), claims
 
 
 @pytest.mark.parametrize(
@@ -339,12 +339,12 @@ def test_where_cost_leaves_a_choice_whoever_comes_first_by_name_is_kept(one_serv
 
 def test_whoever_comes_first_by_name_starts_first_where_one_must_wait(build):
     """Both want the only server in both quarters, for one of them."""
-    demands = [
+    classes = [
         build.units(1, ("h100", 8, cpus, 0), quarters=(quarter,))
         for cpus in (1, 2)
         for quarter in (0, 1)
     ]
-    problem = build.problem([build.pool(owned=1)], [], demands, 2)
+    problem = build.problem([build.pool(owned=1)], [], classes, 2)
     for names in (("early", "late"), ("late", "early")):
         claims = [
             Claim(name, 50, False, (((2 * place, 1),), ((2 * place + 1, 1),)))

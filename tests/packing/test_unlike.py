@@ -25,14 +25,14 @@ def many(build, seed, units=340, copies=(1,)):
     """Units of three kinds, each a little different; the small ones also run on `l40s`."""
     rng = random.Random(seed)
     kinds = [(1, 6, 60_000), (2, 14, 150_000), (4, 30, 390_000)]
-    demands = []
+    classes = []
     for gpus, cpus, memory_mb in (rng.choice(kinds) for _ in range(units)):
         size = (gpus, cpus + rng.randrange(4), memory_mb + rng.randrange(20_000))
         also = [("l40s", *size)] if gpus == 1 else []
         pieces = [rng.choice(copies) for _ in (size, *also)]
-        demands.append(build.units(1, ("h100", *size), *also, copies=pieces))
+        classes.append(build.units(1, ("h100", *size), *also, copies=pieces))
     pools = [build.pool(), build.pool("l40s", node=(4, 64, 500_000))]
-    return build.problem(pools, [build.buy(BUY), build.buy(4_000_000, pool=1)], demands)
+    return build.problem(pools, [build.buy(BUY), build.buy(4_000_000, pool=1)], classes)
 
 
 @pytest.mark.parametrize(("copies", "gap"), [((1,), 0.01), ((1, 1, 2, 3), 0.03)])
@@ -58,7 +58,7 @@ def test_nodes_are_added_where_units_do_not_fit_those_that_were_counted(
     """No unit is lost, no node overfull, and whole nodes are shared with nobody."""
     problem = many(build, 4, units=60)
     whole = (build.units(2, ("h100", 16, 100, 800_000)), build.units(2, ("h100", 8, 60, 400_000)))
-    problem = replace(problem, demands=(*problem.demands, *whole))
+    problem = replace(problem, classes=(*problem.classes, *whole))
     found = rooted(problem, 10.0)
     master = found.master
     counted = solve_integer(master.program, time_limit_s=10, relaxed=master.unit_variables)
@@ -76,8 +76,8 @@ def test_nodes_are_added_where_units_do_not_fit_those_that_were_counted(
 
 @pytest.mark.parametrize("nodes", [0.0, 3.0])
 def test_where_no_node_more_can_be_had_units_that_do_not_fit_leave_no_plan(build, nodes):
-    demands = [build.units(1, ("h100", 5, 10 + n, 100_000)) for n in range(5)]
-    problem = build.problem([build.pool()], [build.buy(BUY, maximum=4)], demands)
+    classes = [build.units(1, ("h100", 5, 10 + n, 100_000)) for n in range(5)]
+    problem = build.problem([build.pool()], [build.buy(BUY, maximum=4)], classes)
     master = build_master(problem)
     values = [1.0] * len(master.program.variables)
     values[master.acquire[0, 0]] = nodes
@@ -88,12 +88,12 @@ def test_where_no_node_more_can_be_had_units_that_do_not_fit_leave_no_plan(build
 def test_many_unlike_units_keep_to_a_budget(build, solve):
     """Nodes that heuristics add are paid as well."""
     rng = random.Random(5)
-    demands = [
+    classes = [
         build.units(1, ("h100", rng.choice((1, 2, 3)), rng.randrange(5, 25), rng.randrange(9_999)))
         for _ in range(320)
     ]
     offers = [build.buy(1_000_003), build.rent(1_400_000)]
-    free = build.problem([build.pool()], offers, demands)
+    free = build.problem([build.pool()], offers, classes)
     nodes = solve(free, asked_gap=0.01).acquired[0][0]
     limit = SpendLimit("capex", 1_000_003 * (nodes - 9) - 1, ((1_000_003,), (0,)))
     solution = solve(replace(free, budgets=(limit,)), asked_gap=0.01)
@@ -103,7 +103,7 @@ def test_many_unlike_units_keep_to_a_budget(build, solve):
 
 def test_many_unlike_units_keep_to_their_quotas(build, solve, faults):
     rng = random.Random(5)
-    demands = []
+    classes = []
     for number in range(330):
         small, large = rng.choice((1, 2)), rng.choice((2, 3, 4))
         units = build.units(
@@ -111,9 +111,9 @@ def test_many_unlike_units_keep_to_their_quotas(build, solve, faults):
             ("a", large, rng.randrange(20), rng.randrange(1, 150_000)),
             ("b", small, rng.randrange(20), rng.randrange(1, 150_000)),
         )
-        demands.append(replace(units, owner=("red", "blue")[number % 2]))
+        classes.append(replace(units, owner=("red", "blue")[number % 2]))
     pools = [build.pool("a"), build.pool("b", node=(8, 90, 900_000))]
-    stated = build.problem(pools, [build.buy(BUY), build.buy(3 * BUY, pool=1)], demands)
+    stated = build.problem(pools, [build.buy(BUY), build.buy(3 * BUY, pool=1)], classes)
     free = solve(stated, asked_gap=0.01)
     quotas = (quota(330), quota(440, owner="blue"), quota(60, owner="blue", gpu_type="b"))
     problem = replace(stated, quotas=quotas)

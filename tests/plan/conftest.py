@@ -162,12 +162,12 @@ class Case:
 
 def part(translation: Translation, job: str, unit: int, gpu: str, units: int = 1):
     """`units` of the demand that holds this unit, on a GPU type, as a part of a layout."""
-    demand = next(
+    job_class = next(
         index for index, members in enumerate(translation.members) if (job, unit) in members
     )
-    choices = translation.problem.demands[demand].choices
-    choice = next(index for index, item in enumerate(choices) if item.gpu_type == gpu)
-    return demand, choice, units
+    modes = translation.problem.classes[job_class].modes
+    mode = next(index for index, item in enumerate(modes) if item.gpu_type == gpu)
+    return job_class, mode, units
 
 
 def solution_of(translation: Translation, layouts, acquired) -> Solution:
@@ -179,17 +179,17 @@ def solution_of(translation: Translation, layouts, acquired) -> Solution:
         for quarter, count in enumerate(row)
     )
     tags = tuple(
-        PriceTag(1000.4, tuple(0.0 if index == 0 else 5000.6 for index in range(len(d.choices))))
-        for d in problem.demands
+        PriceTag(1000.4, tuple(0.0 if index == 0 else 5000.6 for index in range(len(d.modes))))
+        for d in problem.classes
     )
-    units = sum(demand.count for demand in problem.demands)
+    units = sum(job_class.count for job_class in problem.classes)
     bound = cost - 100
     return Solution(
         status=Status.PROVED,
         cost_cents=cost,
         bound_cents=bound,
         acquired=acquired,
-        assigned=tuple((one.count, *(0 for _ in one.choices[1:])) for one in problem.demands),
+        assigned=tuple((one.count, *(0 for _ in one.modes[1:])) for one in problem.classes),
         layouts=layouts,
         tags=tags,
         bound_terms=(("fixed cost", bound - units * 1000.4),),

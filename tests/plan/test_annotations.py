@@ -53,7 +53,7 @@ def alternatives(plan, job):
 def with_tags(case, *extra):
     """Other prices of the GPU types of `chat` in the bound."""
     tags = tuple(
-        PriceTag(1000.4, extra if len(tag.extra_cents_by_choice) == 2 else (0.0,))
+        PriceTag(1000.4, extra if len(tag.extra_cents_by_mode) == 2 else (0.0,))
         for tag in case.solution.tags
     )
     return replace(case, solution=replace(case.solution, tags=tags)).plan

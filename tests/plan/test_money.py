@@ -99,8 +99,8 @@ def test_amounts_of_any_size_are_rounded_to_the_cent_half_to_even():
 
 @pytest.mark.parametrize("fraction", [0.0, 0.2, 0.5, 0.999999])
 def test_rounding_spreads_over_the_largest_remainders(case, fraction):
-    tags = tuple(PriceTag(7 + fraction, tag.extra_cents_by_choice) for tag in case.solution.tags)
-    units = sum(demand.count for demand in case.translation.problem.demands)
+    tags = tuple(PriceTag(7 + fraction, tag.extra_cents_by_mode) for tag in case.solution.tags)
+    units = sum(job_class.count for job_class in case.translation.problem.classes)
     solution = replace(
         case.solution,
         tags=tags,

@@ -1,7 +1,7 @@
 """One thing that is asked of a plan, in the user's words, and how less of it can be asked.
 
 A condition is raised by an amount in its own unit, or lifted. Either keeps the numbers of pools,
-supplies and demands, so that several can be lifted one after another.
+supplies and job classes, so that several can be lifted one after another.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: i
             if limit.cents[supply][quarter]
         }
         amounts |= {
-            index: limit.moves[demand]
-            for demand, index in master.moved.items()
-            if limit.moves and limit.moves[demand]
+            index: limit.moves[job_class]
+            for job_class, index in master.moved.items()
+            if limit.moves and limit.moves[job_class]
         }
         divisor = gcd(*amounts.values()) or 1
         whole = {index: cents // divisor for index, cents in amounts.items()}

@@ -36,12 +36,12 @@ def add_rows(master: MasterProgram) -> None:
 
 def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tuple[int, int]]:
     """Yield variables that count units, with the GPU-hours of the type that one of them adds."""
-    for number, position in master.choice:
-        demand = master.problem.demands[number]
-        choice = demand.choices[position]
-        if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
+    for number, position in master.mode:
+        job_class = master.problem.classes[number]
+        mode = job_class.modes[position]
+        if mode.gpu_type == reserve.gpu_type and quarter in job_class.quarters:
             for index, pieces in master.pieces_in(number, position, quarter):
-                yield index, choice.shape.whole_gpus * pieces * choice.shape.run.hours
+                yield index, mode.shape.whole_gpus * pieces * mode.shape.run.hours
     for number, pool in enumerate(master.problem.pools):
         if pool.gpu_type != reserve.gpu_type:
             continue

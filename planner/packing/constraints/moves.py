@@ -1,7 +1,7 @@
 """Units that run today: which pool keeps them, and what moving the others costs.
 
 A unit stays if it is in its pool of origin in the first quarter. Units of one shape are
-interchangeable on a pool, so counting is enough: no more of them stay than take a choice that
+interchangeable on a pool, so counting is enough: no more of them stay than take a mode that
 the pool can run, and no more stay on the pool than units of that shape run there.
 """
 
@@ -15,7 +15,7 @@ from itertools import zip_longest
 
 from planner.packing.constraints.base import Condition
 from planner.packing.master import MasterProgram, Terms
-from planner.packing.problem import NOWHERE, Demand, Problem, Shape
+from planner.packing.problem import NOWHERE, JobClass, Problem, Shape
 from planner.packing.translation import Translation
 
 BILL = "units that run today"
@@ -42,30 +42,30 @@ def main_pools(problem: Problem) -> dict[str, int]:
 
 
 def add_rows(master: MasterProgram) -> None:
-    """State the rows `stays`, `keeps` and `moved` for every demand that runs somewhere today."""
+    """State the rows `stays`, `keeps` and `moved` for every job class that runs somewhere today."""
     program = master.program
     kept: dict[Home, list[int]] = defaultdict(list)
-    for number, demand in enumerate(master.problem.demands):
-        if not demand.origin:
+    for number, job_class in enumerate(master.problem.classes):
+        if not job_class.origin:
             continue
         moved = program.variable(
-            f"moved[{number}]", cost=master.cost(demand.move_cents), integer=True
+            f"moved[{number}]", cost=master.cost(job_class.move_cents), integer=True
         )
         master.moved[number] = moved
         terms: Terms = {moved: 1.0}
         for position in _positions_at_home(master, number):
-            shape = demand.choices[position].shape
-            stays = program.variable(f"stays[{number},{position}]", upper=demand.count)
+            shape = job_class.modes[position].shape
+            stays = program.variable(f"stays[{number},{position}]", upper=job_class.count)
             master.stays[number, position] = stays
-            kept[demand.origin, shape].append(stays)
+            kept[job_class.origin, shape].append(stays)
             terms[stays] = 1.0
-            taken = master.choice[number, position]
+            taken = master.mode[number, position]
             within = {stays: 1.0, taken: -1.0}
             if (number, position, 0) in master.short:
                 within[master.short[number, position, 0]] = 1.0
             program.row(f"stays[{number},{position}]", within, "<=", 0.0)
         terms |= dict.fromkeys(_not_run(master, number), 1.0)
-        program.row(f"moved[{number}]", terms, ">=", demand.count)
+        program.row(f"moved[{number}]", terms, ">=", job_class.count)
     for (home, shape), staying in sorted(kept.items()):
         load: Terms = defaultdict(float, dict.fromkeys(staying, 1.0))
         for index, factor in _units_at_home(master, home, shape):
@@ -74,25 +74,25 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _not_run(master: MasterProgram, number: int) -> Iterator[int]:
-    """Return the variables of the units of a demand that stop: they neither stay nor move."""
-    for position, choice in enumerate(master.problem.demands[number].choices):
-        if choice.gpu_type.startswith(NOWHERE) and (number, position) in master.choice:
-            yield master.choice[number, position]
+    """Return the variables of the units of a job class that stop: they neither stay nor move."""
+    for position, mode in enumerate(master.problem.classes[number].modes):
+        if mode.gpu_type.startswith(NOWHERE) and (number, position) in master.mode:
+            yield master.mode[number, position]
         if (number, position, 0) in master.short:
             yield master.short[number, position, 0]
 
 
 def _positions_at_home(master: MasterProgram, number: int) -> list[int]:
-    """Return the choices of a demand with which its units can stay."""
+    """Return the modes of a job class with which its units can stay."""
     problem = master.problem
-    demand = problem.demands[number]
-    here = [problem.pools[pool] for pool in homes(problem).get(demand.origin, ())]
+    job_class = problem.classes[number]
+    here = [problem.pools[pool] for pool in homes(problem).get(job_class.origin, ())]
     return [
         position
-        for position, choice in enumerate(demand.choices)
-        if (number, position) in master.choice
+        for position, mode in enumerate(job_class.modes)
+        if (number, position) in master.mode
         and any(
-            pool.gpu_type == choice.gpu_type and pool.nodes_taken(choice.shape) is not None
+            pool.gpu_type == mode.gpu_type and pool.nodes_taken(mode.shape) is not None
             for pool in here
         )
     ]
@@ -117,22 +117,22 @@ def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, .
     if not master.moved:
         return tuple(values)
     found = list(values)
-    demands = master.problem.demands
+    classes = master.problem.classes
     room: dict[Home, int] = {}
     left = {
-        number: demands[number].count
+        number: classes[number].count
         - sum(round(values[index]) for index in _not_run(master, number))
         for number in master.moved
-        if demands[number].origin
+        if classes[number].origin
     }
-    by_cost = sorted(master.stays, key=lambda key: (-demands[key[0]].move_cents, key))
+    by_cost = sorted(master.stays, key=lambda key: (-classes[key[0]].move_cents, key))
     for number, position in by_cost:
-        demand = demands[number]
-        home = (demand.origin, demand.choices[position].shape)
+        job_class = classes[number]
+        home = (job_class.origin, job_class.modes[position].shape)
         if home not in room:
             terms = _units_at_home(master, *home)
             room[home] = round(sum(values[index] * factor for index, factor in terms))
-        running = round(values[master.choice[number, position]])
+        running = round(values[master.mode[number, position]])
         if (number, position, 0) in master.short:
             running -= round(values[master.short[number, position, 0]])
         staying = min(room[home], running)
@@ -147,25 +147,25 @@ def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, .
 def kept_by_pool(
     master: MasterProgram, values: tuple[float, ...], pools: Sequence[int], quarter: int
 ) -> dict[int, Counter[tuple[int, int]]]:
-    """Return, for each pool, the units by (demand, choice) that stay there.
+    """Return, for each pool, the units by (job class, mode) that stay there.
 
     After the first quarter, those that still can. `pools` are those of one GPU type that run
     something in the quarter.
     """
-    demands = master.problem.demands
+    classes = master.problem.classes
     kept: dict[int, Counter[tuple[int, int]]] = {}
     left = {
         key: round(values[index])
         for key, index in master.stays.items()
-        if quarter in demands[key[0]].quarters
+        if quarter in classes[key[0]].quarters
     }
     for pool in pools:
         kept[pool] = Counter()
         room = {usage.asked: round(usage.pieces(values)) for usage in master.usages[pool, quarter]}
         for (number, position), units in left.items():
-            demand = demands[number]
-            shape = demand.choices[position].shape
-            if demand.origin == master.problem.pools[pool].home and room.get(shape):
+            job_class = classes[number]
+            shape = job_class.modes[position].shape
+            if job_class.origin == master.problem.pools[pool].home and room.get(shape):
                 here = min(units, room[shape])
                 kept[pool][number, position] = here
                 left[number, position] -= here
@@ -173,28 +173,27 @@ def kept_by_pool(
     return kept
 
 
-def _pinned_home(demand: Demand) -> str:
-    """Return what the units of a demand may not leave; empty if they are free to move."""
-    return next((choice.shape.stays for choice in demand.choices), "")
+def _pinned_home(job_class: JobClass) -> str:
+    """Return what the units of a job class may not leave; empty if they are free to move."""
+    return next((mode.shape.stays for mode in job_class.modes), "")
 
 
 def _released(number: int, problem: Problem, more: int | None) -> Problem:
-    """Return the problem in which the units of a demand may leave where they run.
+    """Return the problem in which the units of a job class may leave where they run.
 
     Nodes that then hold no pinned unit join the others of their pool.
     """
     if more == 0:
         return problem
-    demands = list(problem.demands)
-    demands[number] = replace(
-        demands[number],
-        choices=tuple(
-            replace(choice, shape=choice.shape._replace(stays=""))
-            for choice in demands[number].choices
+    classes = list(problem.classes)
+    classes[number] = replace(
+        classes[number],
+        modes=tuple(
+            replace(mode, shape=mode.shape._replace(stays="")) for mode in classes[number].modes
         ),
     )
     pools, mains = list(problem.pools), main_pools(problem)
-    still = {_pinned_home(demand) for demand in demands}
+    still = {_pinned_home(job_class) for job_class in classes}
     for index, pool in enumerate(problem.pools):
         if pool.held and pool.held not in still:
             main = pools[mains[pool.home]]
@@ -203,7 +202,7 @@ def _released(number: int, problem: Problem, more: int | None) -> Problem:
                 main, owned=main.owned + pool.owned, retired=tuple(map(sum, gone))
             )
             pools[index] = replace(pool, owned=0, retired=())
-    return replace(problem, demands=tuple(demands), pools=tuple(pools))
+    return replace(problem, classes=tuple(classes), pools=tuple(pools))
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
@@ -214,12 +213,12 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 
 def conditions(translation: Translation) -> Iterator[Condition]:
     """Return the pins as conditions."""
-    for number, demand in enumerate(translation.problem.demands):
-        if home := _pinned_home(demand):
+    for number, job_class in enumerate(translation.problem.classes):
+        if home := _pinned_home(job_class):
             units = _units_named(translation, number)
             yield Condition(
                 f"the pin of {units} to {home}",
-                _pinned_needs(translation.problem, demand, home),
+                _pinned_needs(translation.problem, job_class, home),
                 partial(_released, number),
                 partial("let {units} move".format, units=units),
                 most=1,
@@ -239,7 +238,7 @@ def _units_named(translation: Translation, number: int) -> str:
     return f"{what} and {more} more" if more else what
 
 
-def _pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
+def _pinned_needs(problem: Problem, job_class: JobClass, home: str) -> str:
     """Say what pinned units take of their nodes.
 
     Such as `8 of 8 GPUs, 120 of 112 cores, 480 of 2,000 GB`.
@@ -248,19 +247,19 @@ def _pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
     if not here:
         return "none of its nodes can be in service"
     tried = [
-        (choice.shape, pool)
-        for choice in demand.choices
+        (mode.shape, pool)
+        for mode in job_class.modes
         for pool in here
-        if pool.gpu_type == choice.gpu_type
+        if pool.gpu_type == mode.gpu_type
     ]
     if not tried:
-        types = sorted({choice.gpu_type for choice in demand.choices})
+        types = sorted({mode.gpu_type for mode in job_class.modes})
         return f"it can run on {', '.join(types)} alone"
     fitting = [shape for shape, pool in tried if pool.nodes_taken(shape) is not None]
     if not fitting:
         shape, pool = tried[0]
         return f"each needs {_shares([shape], 1, [(pool.node, 1)])} of a node"
-    return _shares(fitting, demand.count, [(pool.node, pool.owned) for pool in here])
+    return _shares(fitting, job_class.count, [(pool.node, pool.owned) for pool in here])
 
 
 def _shares(shapes: Sequence[Shape], units: int, nodes: Sequence[tuple[Shape, int]]) -> str:

@@ -115,9 +115,9 @@ def _most(problem: Problem, lot: PriceTier, number: int) -> int:
     if limits:
         return min(limits)
     asked = sum(
-        demand.count
-        * max((choice.copies * choice.shape.gpus for choice in demand.choices), default=0)
-        for demand in problem.demands
+        job_class.count
+        * max((mode.copies * mode.shape.gpus for mode in job_class.modes), default=0)
+        for job_class in problem.classes
     )
     free = max((reserve.free for reserve in problem.reserves), default=0)
     spare = sum(pool.spare for pool in problem.pools)

@@ -1,7 +1,7 @@
 """What quotas allow their owners to hold: rows of the master program, and the exact test.
 
-Rows `quota[name]` sum the GPUs of an owner's active units over the choices that they take; a run
-counts by its share of the quarter. Every unit of an owner with a quota is in a demand of its own
+Rows `quota[name]` sum the GPUs of an owner's active units over the modes that they take; a run
+counts by its share of the quarter. Every unit of an owner with a quota is in a job class of its own
 owner alone, so that these sums are exact. Rows `quota-wide` keep whole lanes for the owner's
 runs beside what it holds all quarter. The hours of the runs are tested with the plan.
 """
@@ -25,7 +25,7 @@ from planner.packing.constraints.base import (
 from planner.packing.dual_feasible import times_of
 from planner.packing.list_schedule import Placed
 from planner.packing.master import MasterProgram, Terms
-from planner.packing.problem import ALL_TRAFFIC, WHOLE, Choice, Demand, Problem, Quota, RunWindow
+from planner.packing.problem import ALL_TRAFFIC, WHOLE, JobClass, Mode, Problem, Quota, RunWindow
 from planner.packing.translation import Translation
 
 BILL = "quotas of the teams"
@@ -49,55 +49,55 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
     """Yield what is held on average and, for each width of runs, whole lanes beside the rest."""
     taken = _taken_in(master, quota, quarter)
     load: Terms = defaultdict(float)
-    for index, choice, pieces in taken:
-        held = quota.taken_by_piece(choice) * pieces
-        load[index] += float(held * choice.shape.run.hours / RUN_HOURS)
+    for index, mode, pieces in taken:
+        held = quota.taken_by_piece(mode) * pieces
+        load[index] += float(held * mode.shape.run.hours / RUN_HOURS)
     at_most = float(most)
-    if not any(choice.shape.is_run for _, choice, _ in taken):
-        amounts = [quota.taken_by_piece(choice) * pieces for _, choice, pieces in taken]
+    if not any(mode.shape.is_run for _, mode, _ in taken):
+        amounts = [quota.taken_by_piece(mode) * pieces for _, mode, pieces in taken]
         below = lcm(*(amount.denominator for amount in amounts))
         divisor = Fraction(gcd(*(int(amount * below) for amount in amounts)), below)
         at_most = float(floor(most / divisor) * divisor)
     yield master.program.row(f"quota[{quota.name}]", load, "<=", at_most)
     runs = [one for one in taken if one[1].shape.is_run]
-    for gpus in sorted({choice.shape.gpus for _, choice, _ in runs}):
+    for gpus in sorted({mode.shape.gpus for _, mode, _ in runs}):
         lanes = master.program.variable(f"quota-lanes[{quota.name}]", integer=True)
-        asked = [choice.shape.run for _, choice, _ in runs]
+        asked = [mode.shape.run for _, mode, _ in runs]
         for time, taken_then, of in times_of(asked, _gpus_of_runs(master, runs)):
             turns: Terms = defaultdict(float, {lanes: -1.0})
-            for (index, choice, pieces), hours in zip(runs, taken_then, strict=True):
-                turns[index] += choice.shape.gpus // gpus * pieces * hours / of
+            for (index, mode, pieces), hours in zip(runs, taken_then, strict=True):
+                turns[index] += mode.shape.gpus // gpus * pieces * hours / of
             name = "-".join(filter(None, ("quota", time, f"lanes-{gpus}")))
             master.program.row(f"{name}[{quota.name}]", turns, "<=", 0.0)
         beside: Terms = defaultdict(float, {lanes: float(gpus)})
-        for index, choice, pieces in taken:
-            if not choice.shape.is_run:
-                beside[index] += float(quota.taken_by_piece(choice) * pieces)
+        for index, mode, pieces in taken:
+            if not mode.shape.is_run:
+                beside[index] += float(quota.taken_by_piece(mode) * pieces)
         yield master.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
 
 
 def _gpus_of_runs(
-    master: MasterProgram, runs: Sequence[tuple[int, Choice, int]]
+    master: MasterProgram, runs: Sequence[tuple[int, Mode, int]]
 ) -> Iterator[tuple[RunWindow, int]]:
     """Yield runs with the GPUs that the most of them can hold."""
-    for index, choice, pieces in runs:
+    for index, mode, pieces in runs:
         if pieces > 0:
             units = master.program.variables[index].upper or 1.0
-            yield choice.shape.run, round(units) * pieces * choice.shape.gpus
+            yield mode.shape.run, round(units) * pieces * mode.shape.gpus
 
 
-def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[int, Choice, int]]:
-    """Yield what a quota counts in a quarter: variables, choices and the pieces that each adds.
+def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[int, Mode, int]]:
+    """Yield what a quota counts in a quarter: variables, modes and the pieces that each adds.
 
     Units that are short take pieces off.
     """
     found = []
-    for number, position in master.choice:
-        demand = master.problem.demands[number]
-        choice = demand.choices[position]
-        if demand.owner == quota.owner and quota.taken(choice) and quarter in demand.quarters:
+    for number, position in master.mode:
+        job_class = master.problem.classes[number]
+        mode = job_class.modes[position]
+        if job_class.owner == quota.owner and quota.taken(mode) and quarter in job_class.quarters:
             every = master.pieces_in(number, position, quarter)
-            found += [(index, choice, pieces) for index, pieces in every]
+            found += [(index, mode, pieces) for index, pieces in every]
     return found
 
 
@@ -106,9 +106,9 @@ def held_all_quarter(
 ) -> Fraction:
     """Return the GPUs of a quota that whole units hold, without runs."""
     held = (
-        quota.taken_by_piece(choice) * pieces * round(values[index])
-        for index, choice, pieces in _taken_in(master, quota, quarter)
-        if not choice.shape.is_run
+        quota.taken_by_piece(mode) * pieces * round(values[index])
+        for index, mode, pieces in _taken_in(master, quota, quarter)
+        if not mode.shape.is_run
     )
     return sum(held, Fraction(0))
 
@@ -143,13 +143,13 @@ def hold_by_hour(
 
 
 class Allowance:
-    """What is left of the quotas, in GPU-hours, while units take choices one after another.
+    """What is left of the quotas, in GPU-hours, while units take modes one after another.
 
     What the remaining units need at least is kept for them.
     """
 
     def __init__(self, problem: Problem) -> None:
-        """Start before any unit has taken a choice."""
+        """Start before any unit has taken a mode."""
         self._quotas = problem.quotas
         self._left = {
             (quota, quarter): Fraction(most * RUN_HOURS)
@@ -157,67 +157,67 @@ class Allowance:
             for quarter, most in enumerate(quota.at_most)
             if most is not None
         }
-        for demand in problem.demands if self._left else ():
-            for key in self._concerned(demand):
-                self._left[key] -= demand.count * _least(key, demand)
+        for job_class in problem.classes if self._left else ():
+            for key in self._concerned(job_class):
+                self._left[key] -= job_class.count * _least(key, job_class)
 
-    def allows(self, demand: Demand, choice: Choice) -> bool:
-        """Return whether a unit may take a choice."""
+    def allows(self, job_class: JobClass, mode: Mode) -> bool:
+        """Return whether a unit may take a mode."""
         return all(
-            _gpu_hours(key, choice) - _least(key, demand) <= self._left[key]
-            for key in self._concerned(demand)
+            _gpu_hours(key, mode) - _least(key, job_class) <= self._left[key]
+            for key in self._concerned(job_class)
         )
 
-    def take(self, demand: Demand, choice: Choice) -> None:
-        """Let a unit take a choice, allowed or not."""
-        for key in self._concerned(demand):
-            self._left[key] -= _gpu_hours(key, choice) - _least(key, demand)
+    def take(self, job_class: JobClass, mode: Mode) -> None:
+        """Let a unit take a mode, allowed or not."""
+        for key in self._concerned(job_class):
+            self._left[key] -= _gpu_hours(key, mode) - _least(key, job_class)
 
-    def _concerned(self, demand: Demand) -> list[tuple[Quota, int]]:
+    def _concerned(self, job_class: JobClass) -> list[tuple[Quota, int]]:
         return [
             (quota, quarter)
             for quota in self._quotas
-            if demand.owner and quota.owner == demand.owner
-            for quarter in demand.quarters
+            if job_class.owner and quota.owner == job_class.owner
+            for quarter in job_class.quarters
             if (quota, quarter) in self._left
         ]
 
 
-def _least(key: tuple[Quota, int], demand: Demand) -> Fraction:
-    return min((_gpu_hours(key, choice) for choice in demand.choices), default=Fraction(0))
+def _least(key: tuple[Quota, int], job_class: JobClass) -> Fraction:
+    return min((_gpu_hours(key, mode) for mode in job_class.modes), default=Fraction(0))
 
 
-def _gpu_hours(key: tuple[Quota, int], choice: Choice) -> Fraction:
+def _gpu_hours(key: tuple[Quota, int], mode: Mode) -> Fraction:
     quota, quarter = key
-    return quota.taken(choice, quarter) * choice.shape.run.hours
+    return quota.taken(mode, quarter) * mode.shape.run.hours
 
 
 def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tuple[int, int]]:
-    """Round to whole units (demand, choice): as counted, then where fractions are largest.
+    """Round to whole units (job class, mode): as counted, then where fractions are largest.
 
-    Fractions are rounded up only where that keeps the quotas, if any choice does. For an
+    Fractions are rounded up only where that keeps the quotas, if any mode does. For an
     endpoint whose traffic units share, rounding down is allowed only where the others can take
     the rest; if the number of units is open, no more of them run than are needed.
     """
     allowance = Allowance(master.problem)
-    for number, demand in enumerate(master.problem.demands):
+    for number, job_class in enumerate(master.problem.classes):
         wanted = {
-            position: values[master.choice[number, position]]
-            for position in range(len(demand.choices))
-            if (number, position) in master.choice
+            position: values[master.mode[number, position]]
+            for position in range(len(job_class.modes))
+            if (number, position) in master.mode
         }
-        takes = demand.takes or (0,) * len(demand.choices)
+        takes = job_class.takes or (0,) * len(job_class.modes)
         most = max((takes[at] for at in wanted), default=0)
         left = ALL_TRAFFIC
-        for others in reversed(range(demand.count)):  # units still to come
-            if demand.at_most and left <= 0:
+        for others in reversed(range(job_class.count)):  # units still to come
+            if job_class.at_most and left <= 0:
                 break
-            open_to = [at for at in wanted if allowance.allows(demand, demand.choices[at])]
-            if demand.endpoint:
+            open_to = [at for at in wanted if allowance.allows(job_class, job_class.modes[at])]
+            if job_class.endpoint:
                 enough = left - others * most
                 open_to = [at for at in open_to if takes[at] >= enough]
             position = max(open_to or wanted, key=lambda position: (wanted[position], -position))
-            allowance.take(demand, demand.choices[position])
+            allowance.take(job_class, job_class.modes[position])
             wanted[position] -= 1.0
             left -= takes[position]
             yield number, position
@@ -241,9 +241,9 @@ def conditions(translation: Translation) -> Iterator[Condition]:
 def _counted(problem: Problem, quota: Quota) -> str:
     """Say what of its owner a quota counts for more than is held; empty: nothing."""
     parts = any(
-        choice.shape.part != WHOLE and choice.share == 1 and quota.taken(choice)
-        for demand in problem.demands
-        if demand.owner == quota.owner
-        for choice in demand.choices
+        mode.shape.part != WHOLE and mode.share == 1 and quota.taken(mode)
+        for job_class in problem.classes
+        if job_class.owner == quota.owner
+        for mode in job_class.modes
     )
     return "a part of a GPU as a whole one, as policies.quota_of_part asks" if parts else ""

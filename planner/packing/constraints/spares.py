@@ -16,7 +16,7 @@ from planner.inputs.text import count_of
 from planner.packing.constraints.base import OWNED_NODES, Condition, widening
 from planner.packing.constraints.moves import homes, main_pools
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-from planner.packing.problem import WHOLE, Choice, Demand, Pool, Problem, RackSpace, SharedSpares
+from planner.packing.problem import WHOLE, JobClass, Mode, Pool, Problem, RackSpace, SharedSpares
 from planner.packing.solution import Racked
 from planner.packing.translation import Translation
 
@@ -164,8 +164,8 @@ def _most_useful(master: MasterProgram, pool: int, quarter: int) -> int:
 def _ceiling(problem: Problem) -> int:
     """Return an upper bound of the pieces."""
     return sum(
-        demand.count * max((choice.copies for choice in demand.choices), default=1)
-        for demand in problem.demands
+        job_class.count * max((mode.copies for mode in job_class.modes), default=1)
+        for job_class in problem.classes
     )
 
 
@@ -198,34 +198,34 @@ def most_spare(problem: Problem, group: SharedSpares) -> int:
     return group.nodes or group.racks * most_in_rack(problem, group)
 
 
-def stand_ins(problem: Problem, demand: Demand, choice: Choice) -> Iterator[tuple[int, int]]:
-    """Return pairs of pools that share spares: one runs a choice, the other can take it in."""
+def stand_ins(problem: Problem, job_class: JobClass, mode: Mode) -> Iterator[tuple[int, int]]:
+    """Return pairs of pools that share spares: one runs a mode, the other can take it in."""
     for group in problem.spare_groups:
         for pool in group.pools:
             mine = problem.pools[pool]
-            nodes = mine.nodes_taken(choice.shape) if mine.gpu_type == choice.gpu_type else None
-            if nodes in (0, 1) and choice.shape.part == WHOLE:
+            nodes = mine.nodes_taken(mode.shape) if mine.gpu_type == mode.gpu_type else None
+            if nodes in (0, 1) and mode.shape.part == WHOLE:
                 for other in group.pools:
                     # As it is on the same GPU type, in any way on another.
                     there = problem.pools[other].gpu_type
-                    ways = [one for one in demand.choices if one.gpu_type == there]
-                    ways = [choice] if there == mine.gpu_type else ways
+                    ways = [one for one in job_class.modes if one.gpu_type == there]
+                    ways = [mode] if there == mine.gpu_type else ways
                     if any(
-                        _taken_in(demand, choice, way, mine, problem.pools[other]) for way in ways
+                        _taken_in(job_class, mode, way, mine, problem.pools[other]) for way in ways
                     ):
                         yield pool, other
 
 
-def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Pool) -> bool:
+def _taken_in(job_class: JobClass, mode: Mode, way: Mode, mine: Pool, other: Pool) -> bool:
     """Return whether a node can take in another's pieces if they run there in this way.
 
     They must take as much of a shared traffic there, on no more GPUs, for no longer, and need no
     more of the host than the share of these GPUs. Then all that fit the failed node fit.
     """
-    held, taken = choice.shape, way.shape
-    worth = dict(zip(demand.choices, demand.takes, strict=False))
+    held, taken = mode.shape, way.shape
+    worth = dict(zip(job_class.modes, job_class.takes, strict=False))
     return (
-        worth.get(way, 0) >= worth.get(choice, 0)
+        worth.get(way, 0) >= worth.get(mode, 0)
         and taken.part == WHOLE
         and other.nodes_taken(taken) in (0, 1)
         and other.node.gpus >= mine.node.gpus
@@ -233,7 +233,7 @@ def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Po
         and taken.run.hours <= held.run.hours
         and taken.cpus * mine.node.gpus <= held.gpus * other.node.cpus
         and taken.memory_mb * mine.node.gpus <= held.gpus * other.node.memory_mb
-        and all(way.copies_in(quarter) <= choice.copies_in(quarter) for quarter in demand.quarters)
+        and all(way.copies_in(quarter) <= mode.copies_in(quarter) for quarter in job_class.quarters)
     )
 
 

@@ -20,20 +20,20 @@ BILL = "traffic that GPU types share"
 
 
 def _endpoints(problem: Problem) -> dict[tuple[str, int], list[int]]:
-    """Return, by endpoint and quarter, the demands whose units share its traffic."""
+    """Return, by endpoint and quarter, the job classes whose units share its traffic."""
     found: dict[tuple[str, int], list[int]] = defaultdict(list)
-    for number, demand in enumerate(problem.demands):
-        for quarter in demand.quarters if demand.endpoint else ():
-            found[demand.endpoint, quarter].append(number)
+    for number, job_class in enumerate(problem.classes):
+        for quarter in job_class.quarters if job_class.endpoint else ():
+            found[job_class.endpoint, quarter].append(number)
     return found
 
 
 def _taking(master: MasterProgram, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield variables that count units of these demands, and what one unit takes, in millionths."""
+    """Yield variables that count units of these classes, and what one unit takes, in millionths."""
     for number in numbers:
-        for position, takes in enumerate(master.problem.demands[number].takes):
-            if (number, position) in master.choice:
-                yield master.choice[number, position], takes
+        for position, takes in enumerate(master.problem.classes[number].takes):
+            if (number, position) in master.mode:
+                yield master.mode[number, position], takes
 
 
 def add_rows(master: MasterProgram) -> None:
