@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import JobClass, Mode, Pool, Problem, Shape
 
-__all__ = ["Bought", "first_fit_decreasing", "nodes_for"]
+__all__ = ["Bought", "Way", "first_fit_decreasing", "nodes_for", "prices_of", "share_of"]
 
-_Way = tuple[int, "Shape"]
+Way = tuple[int, "Shape"]
 """(pool, shape)."""
 
 
@@ -32,13 +32,13 @@ class Bought(NamedTuple):
 
 def first_fit_decreasing(problem: Problem) -> Bought:
     """What a portfolio of one quarter takes with unlimited offers to buy."""
-    prices = _prices(problem)
+    prices = prices_of(problem)
 
-    def by_share(way: _Way) -> float:
+    def by_share(way: Way) -> float:
         """The part of a node that the unit takes of its scarcest resource, in money."""
-        return _share(problem.pools[way[0]], way[1]) * prices[way[0]]
+        return share_of(problem.pools[way[0]], way[1]) * prices[way[0]]
 
-    def by_node(way: _Way) -> float:
+    def by_node(way: Way) -> float:
         """The price of the node to open."""
         return max(1, problem.pools[way[0]].nodes_taken(way[1]) or 0) * prices[way[0]]
 
@@ -51,7 +51,7 @@ def nodes_for(problem: Problem, pool: int) -> int:
     return fleet.opened[pool]
 
 
-def _prices(problem: Problem) -> dict[int, int]:
+def prices_of(problem: Problem) -> dict[int, int]:
     """Cents of a node bought in the first quarter, by pool."""
     return {
         supply.pool: supply.unit_cost_cents[0] or 0
@@ -60,7 +60,7 @@ def _prices(problem: Problem) -> dict[int, int]:
     }
 
 
-def _share(pool: Pool, shape: Shape) -> float:
+def share_of(pool: Pool, shape: Shape) -> float:
     """The part of a node that a unit takes of its scarcest resource."""
     return max(
         _gpus(shape, pool.shared_mb) / pool.node.gpus,
@@ -78,12 +78,12 @@ class _Fleet:
     """Open nodes with what is free on them."""
 
     def __init__(
-        self, problem: Problem, preference: Callable[[_Way], float], only: int | None = None
+        self, problem: Problem, preference: Callable[[Way], float], only: int | None = None
     ) -> None:
         self._pools = problem.pools
         self._free: dict[int, list[list[int]]] = defaultdict(list)
         """By pool and node: GPUs, cores, memory, then what is free of each GPU that is shared."""
-        self._first: dict[_Way, int] = defaultdict(int)
+        self._first: dict[Way, int] = defaultdict(int)
         """The first node that may still hold a shape: none before it ever will again."""
         self.opened: dict[int, int] = defaultdict(int)
         most_mb = max(pool.shared_mb for pool in problem.pools)
@@ -97,7 +97,7 @@ class _Fleet:
         cost_cents = sum(nodes * prices[pool] for pool, nodes in self.opened.items())
         return Bought(cost_cents, sum(self.opened.values()))
 
-    def _ways(self, modes: Sequence[Mode], only: int | None) -> list[_Way]:
+    def _ways(self, modes: Sequence[Mode], only: int | None) -> list[Way]:
         return [
             (number, mode.shape)
             for mode in modes
@@ -107,7 +107,7 @@ class _Fleet:
             and only in (None, number)
         ]
 
-    def _place(self, ways: list[_Way]) -> None:
+    def _place(self, ways: list[Way]) -> None:
         if any(self._fit(way) for way in ways):
             return
         pool, shape = ways[0]
@@ -118,7 +118,7 @@ class _Fleet:
             self._free[pool].append([node.gpus, node.cpus, node.memory_mb])
             self._fit(ways[0])
 
-    def _fit(self, way: _Way) -> bool:
+    def _fit(self, way: Way) -> bool:
         """Place a unit on the first open node that holds it, if there is one."""
         pool, shape = way
         nodes = self._free[pool]

@@ -2,7 +2,8 @@
 
 It stands for what a first attempt looks like, and it is helped where that is cheap: jobs that take
 whole nodes need no node of their own, and there are no more nodes to choose from than first-fit
-decreasing would open, or than its cost would buy.
+decreasing would open, or than its cost would buy. It knows no hours: a run holds its node all
+quarter.
 """
 
 from __future__ import annotations

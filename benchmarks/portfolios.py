@@ -56,8 +56,6 @@ _WORK = (
 )
 """Name, GB of GPU memory per billion parameters, cores per GPU, host GB per GPU, needs 8-bit."""
 
-_ENDPOINTS = 100
-"""Beside runs by the hour."""
 _SITES = ("east", "west")
 _SPEED = {"a100-80gb": 1.0, "h100-80gb": 2.0, "h200-141gb": 2.2}
 """Of a tuning run, against an A100."""
@@ -185,7 +183,7 @@ def quarterly(jobs: int, seed: int) -> Problem:
     return Problem(quarters, pools, tuple(supplies), _merged(units), 0)
 
 
-def runs_beside(runs: int, seed: int) -> Problem:
+def runs_beside(runs: int, seed: int, endpoints: int = 100) -> Problem:
     """Tuning runs of some hours beside endpoints, in two quarters, at two sites.
 
     No two runs are equally long; each has a quarter, a third a window and a third one site alone.
@@ -194,7 +192,7 @@ def runs_beside(runs: int, seed: int) -> Problem:
     """
     quarters = 2
     rng = random.Random(f"runs-{runs}-{seed}")
-    jobs = _ENDPOINTS + runs // 20
+    jobs = endpoints + runs // 20
     pools = tuple(
         replace(pool, site=site, owned=max(0, jobs // 120 - number), spare=int(number < 2))
         for site in _SITES
@@ -209,8 +207,8 @@ def runs_beside(runs: int, seed: int) -> Problem:
     known = [one for one in _archetypes() if _modes(one)]
     serving, tuning = ([one for one in known if one.tuning is kind] for kind in (False, True))
     weights = [[1 / (rank + 1) for rank in range(len(kind))] for kind in (serving, tuning)]
-    for number in range(_ENDPOINTS + runs):
-        is_run = number >= _ENDPOINTS
+    for number in range(endpoints + runs):
+        is_run = number >= endpoints
         job = rng.choices((serving, tuning)[is_run], weights[is_run])[0]
         sites = (rng.choice(_SITES),) if rng.random() < 1 / 3 else ()
         modes = tuple(replace(mode, shape=mode.shape._replace(sites=sites)) for mode in _modes(job))
