@@ -170,7 +170,7 @@ _MOST_ADDED = 12
 
 Unit = tuple[int, int]
 """The job class and mode of a unit, or of one piece of it."""
-Option = tuple[int, "Shape"]
+ModeShape = tuple[int, "Shape"]
 """A mode and its shape."""
 ValuesAndPackings = tuple[tuple[float, ...], dict["PoolInQuarter", Packed]]
 """The values of a plan in whole units, and its packings."""
@@ -227,7 +227,7 @@ class _Placement:
         return self._as_plan(pools, held, options, stocks) if held else None
 
     def _begun(
-        self, left: dict[int, int], options: list[dict[int, Option]]
+        self, left: dict[int, int], options: list[dict[int, ModeShape]]
     ) -> NodesWithExcess | None:
         """Put every unit on one of the nodes left for it; None if there is none."""
         shapes = [{pool: shape for pool, (_, shape) in option.items()} for option in options]
@@ -345,7 +345,7 @@ class _Placement:
         return sorted(cheapest.values())
 
     def _fitting(
-        self, pools: list[int], places: list[int], options: list[dict[int, Option]]
+        self, pools: list[int], places: list[int], options: list[dict[int, ModeShape]]
     ) -> list[list[int]] | None:
         """Move units that exceed their nodes to others by first-fit, or to more nodes.
 
@@ -393,7 +393,7 @@ class _Placement:
         self,
         pools: list[int],
         held: list[list[int]],
-        options: list[dict[int, Option]],
+        options: list[dict[int, ModeShape]],
         stocks: Mapping[int, CuttingStock],
     ) -> ValuesAndPackings:
         """Return values with these units on these nodes, and what shares nodes as patterns."""
@@ -429,9 +429,9 @@ def _size(node: Shape) -> list[int]:
     return [node.gpus, node.cpus, node.memory_mb]
 
 
-def _options(problem: Problem, unit: Unit) -> dict[int, Option]:
+def _options(problem: Problem, unit: Unit) -> dict[int, ModeShape]:
     """Return, for each pool, the smallest mode that fits one node: by GPUs, cores, memory."""
-    options: dict[int, Option] = {}
+    options: dict[int, ModeShape] = {}
     for position, mode in problem.open_to(*unit):
         for number, pool in enumerate(problem.pools):
             if pool.gpu_type == mode.gpu_type and pool.nodes_taken(mode.shape) in (0, 1):

@@ -127,6 +127,8 @@ def test_a_policy_that_would_save_is_told_with_what_it_costs_to_keep():
     assert found.saved_cents == round((made.cost_usd - free.cost_usd) * 100)
     told = "jobs free to change GPU type between quarters (`may_change_gpu_type: all`) would save $"
     assert told in made.to_markdown()
+    page = planner.report(made, what_if="none").to_markdown()
+    assert "let jobs change their GPU type between quarters (`may_change_gpu_type: all`), for" in page
     assert not any(one.policy for one in free._plan.near_misses)
 
 

@@ -518,6 +518,11 @@ def cheaper_warnings(traced: TracedPlan) -> Iterator[Paragraph]:
     found = traced.beside.alternatives
     for one in cheaper_ones(found) if found else ():
         yield Paragraph(cheaper_text(one, found.cheapest), "warning")  # type: ignore[union-attr]
+    for miss in traced.plan.near_misses:
+        if miss.policy:
+            way = f"let jobs change their GPU type between quarters ({code(miss.policy)})"
+            told = f"{_better(way, miss.saved_cents)}, as proved. Allow that, if you can."
+            yield Paragraph(told, "warning")
     here = summary_of(traced.plan)
     for name, plan in traced.beside.plans.items():
         other = summary_of(plan)
