@@ -128,7 +128,7 @@ def test_a_policy_that_would_save_is_told_with_what_it_costs_to_keep():
     told = "jobs free to change GPU type between quarters (`may_change_gpu_type: all`) would save $"
     assert told in made.to_markdown()
     page = planner.report(made, what_if="none").to_markdown()
-    assert "let jobs change their GPU type between quarters (`may_change_gpu_type: all`), for" in page
+    assert "let them change GPU type between quarters (`may_change_gpu_type: all`), for" in page
     assert not any(one.policy for one in free._plan.near_misses)
 
 

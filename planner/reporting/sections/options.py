@@ -520,9 +520,8 @@ def cheaper_warnings(traced: TracedPlan) -> Iterator[Paragraph]:
         yield Paragraph(cheaper_text(one, found.cheapest), "warning")  # type: ignore[union-attr]
     for miss in traced.plan.near_misses:
         if miss.policy:
-            way = f"let jobs change their GPU type between quarters ({code(miss.policy)})"
-            told = f"{_better(way, miss.saved_cents)}, as proved. Allow that, if you can."
-            yield Paragraph(told, "warning")
+            way = f"let them change GPU type between quarters ({code(miss.policy)})"
+            yield Paragraph(f"{_better(way, miss.saved_cents)}, as proved.", "warning")
     here = summary_of(traced.plan)
     for name, plan in traced.beside.plans.items():
         other = summary_of(plan)
