@@ -15,8 +15,8 @@ from planner.api.result import FilePath, Progress, Result, Row, paths, require, 
 from planner.api.scenario import Changes, Scenario, Source, load
 from planner.errors import Finding, InputError
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
+from planner.packing.crosscheck import written_program
 from planner.packing.incumbent import Incumbent
-from planner.packing.lp_file import written_program
 from planner.packing.translation import Translation
 from planner.planning.files import plan_text
 from planner.planning.jobs import Explanation, explain_job

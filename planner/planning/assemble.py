@@ -19,6 +19,7 @@ from planner.packing.pack import attempt
 from planner.packing.search import NodeCounts
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solver import solver_version
+from planner.planning.checks import verify
 from planner.planning.fleet import build_fleet, with_racks
 from planner.planning.jobs import planned_jobs, stages_by_job, stored_assets
 from planner.planning.notes import assumption_notes, warning_notes
@@ -53,7 +54,6 @@ from planner.planning.shares import (
     pool_uses,
     site_uses,
 )
-from planner.planning.verify import verify
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
 

@@ -32,8 +32,8 @@ from planner.inputs.scenario.scenario import (
 )
 from planner.inputs.settled import Inputs
 from planner.inputs.text import some_of
+from planner.planning.checks import verify
 from planner.planning.plan import FORMAT, Node, Plan, Provenance
-from planner.planning.verify import verify
 from planner.sizing import DerivationStep
 from planner.sizing.sizers import Sizers
 

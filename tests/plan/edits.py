@@ -10,8 +10,8 @@ import yaml
 
 from planner.errors import CheckError
 from planner.inputs.settled import Inputs
+from planner.planning.checks import check, verify
 from planner.planning.plan import NodeUse, Occupant, Plan
-from planner.planning.verify import check, verify
 from planner.sizing.candidate import SizedJob
 from tests.stated import changed
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from planner.errors import CheckError
+from planner.planning.checks import verify
 from planner.planning.make import make_plan
 from planner.planning.store import dumps
-from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers, size_portfolio
 from tests.stated import changed, load_inputs
 

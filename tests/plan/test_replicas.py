@@ -7,10 +7,10 @@ import pytest
 
 import planner
 from planner.inputs.scenario.quarter import Quarter
+from planner.planning.checks import verify
 from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
-from planner.planning.verify import verify
 from tests.plan.edits import pieces, refused
 from tests.stated import asked, changed
 

@@ -11,11 +11,11 @@ import pytest
 from planner.inputs.scenario.quarter import WEEK_HOURS
 from planner.packing.work import spent
 from planner.planning import make
+from planner.planning.checks import verify
 from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import PartitionSaving
 from planner.planning.store import dumps, loads
-from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
 from tests.plan.edits import noticed, pieces, refused
 from tests.stated import asked, changed

@@ -10,9 +10,9 @@ from itertools import pairwise
 import pytest
 
 from planner.errors import InfeasibleError
+from planner.planning.checks import verify
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
-from planner.planning.verify import verify
 from tests.plan.edits import noticed, pieces, refused
 from tests.stated import changed, load_inputs, own_nodes, table
 

@@ -6,8 +6,8 @@ import pytest
 
 from planner.errors import CheckError, ExitCode
 from planner.inputs.scenario.offer import FleetEntry
+from planner.planning.checks import check
 from planner.planning.plan import NodeUse, Occupant
-from planner.planning.verify import check
 from tests.plan.edits import noticed, put, refused
 from tests.stated import changed
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from planner.errors import InfeasibleError
 from planner.inputs.load import Question as Asked
+from planner.planning.checks import verify
 from planner.planning.make import make_plan
 from planner.planning.store import checked, dumps, loads, read_saved
-from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
 from planner.whatif.compare import compare_plans, planned_side
 from tests.properties.questions import JOBS, QUESTIONS, drawing, written
