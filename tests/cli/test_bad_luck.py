@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import openpyxl
 import pulp
 import pytest
 
@@ -201,6 +202,20 @@ def test_little_memory_is_enough_or_one_sentence(scenario, command, mebibytes):
     assert told.startswith(b"error: too little memory: the limit is %d MiB, " % mebibytes)
     assert told.count(b"\n") == 1
     assert not files("out")
+
+
+def test_a_workbook_is_read_within_little_memory(scenario):
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    book.active.append(["name"])
+    book.save("jobs.xlsx")
+    most = 260 << 20
+    words = ("import", "jobs.xlsx", "--out", "jobs.yaml")
+    process = start(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+    _, told = process.communicate(timeout=SOON_S)
+    assert process.returncode == 2, told
+    assert b"jobs.xlsx: " in told
+    assert not any(word in told for word in (*SILENT, b"OpenBLAS", b"memory"))
 
 
 @pytest.mark.parametrize("which", [resource.RLIMIT_AS, resource.RLIMIT_DATA])

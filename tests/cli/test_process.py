@@ -250,6 +250,24 @@ def test_a_pipe_gets_a_line_now_and_then_and_none_of_a_short_run(stderr_is, monk
     assert pipe.getvalue() == told, "nothing is told of what is over"
 
 
+def test_lines_become_rarer_the_longer_it_takes(stderr_is, monkeypatch):
+    pauses = []
+
+    class Over:
+        def wait(self, pause):
+            pauses.append(pause)
+            return len(pauses) == 6
+
+        def is_set(self):
+            return False
+
+    stderr_is(io.StringIO())
+    waiting = ProgressLine()
+    monkeypatch.setattr(waiting, "_over", Over())
+    waiting._write()
+    assert pauses == [10, 20, 40, 60, 60, 60]
+
+
 def test_quiet_says_nothing_of_long_work(run, scenario, monkeypatch):
     monkeypatch.setattr(common, "_FIRST_LINE_SECONDS", 0.001)
     assert "s so far)" in run("plan", scenario).stderr

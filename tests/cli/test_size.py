@@ -168,3 +168,25 @@ def test_a_partition_costs_its_share_of_the_memory_slices():
         for row in planner.size({**asked, "gpu_types": ["h100-80gb-sxm"]}, mig=True).rows()
     }
     assert by_part["3g.40gb"] == pytest.approx(by_part[None] / 2)
+
+
+def test_models_that_ppo_states_stand_in_its_summary(run):
+    words = ("--method", "full", "--batch", "64", "--sequence", "4096", "--objective", "ppo")
+    stated = ("--reward-parameters-b", "0", "--value-parameters-b", "1.5")
+    told = " ".join(run("size", "--model", "qwen2.5-7b", *words, *stated).stdout.split())
+    assert told.startswith("full fine-tuning of qwen2.5-7b by PPO, sequence 4,096")
+    assert "batch 64, no reward model, value model of 1.5 B" in told
+    assert "reward model of unknown size" not in told
+
+
+def test_measured_runs_say_by_how_much_they_move_the_peak(run, tmp_path):
+    runs = tmp_path / "runs.csv"
+    plain = sized(run, "--model", "llama-3.1-8b", *LORA)["candidates"][0]["memory"]
+    runs.write_text(
+        "model,method,batch,sequence,gpus,kind,measured_gb\n"
+        + f"llama-3.1-8b,lora,8,2048,1,allocated,{plain['allocator_peak_mb'] * 0.0012}\n" * 4,
+        encoding="utf-8",
+    )
+    shown = run("size", "--model", "llama-3.1-8b", *LORA, "--measured", str(runs)).stdout
+    assert "Your measured runs" in shown
+    assert "+10.0 %" in shown

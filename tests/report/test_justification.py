@@ -389,6 +389,14 @@ def test_switching_values_say_where_the_recommendation_turns(plan, beside):
     assert "At which price, growth or delay the recommendation turns" not in drawn
 
 
+def test_rented_nodes_of_a_type_that_is_owned_elsewhere_are_not_owned(plan):
+    cloud = changed(plan.pools[0], node_type="xe9680-h100")
+    drawn = justification(changed(plan, pools=(cloud, *plan.pools[1:])))
+    there = drawn.partition("Pools with owned nodes")[2].partition("\n## ")[0]
+    assert "| xe9680-h100 @ dc-east |" in there
+    assert "cloud" not in there
+
+
 def test_the_price_of_spare_nodes_is_told_as_open_and_not_at_all_where_there_are_none(plan, make):
     drawn = markdown.render(make(changed(plan, spare_cost=SpareCost(cents=None))))
     assert "for all spare nodes together, USD: open: a plan without was not proved" in drawn

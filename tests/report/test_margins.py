@@ -233,6 +233,27 @@ def test_a_limit_that_comes_before_a_turn_is_the_margin_and_turns_stand_below(ti
     assert "no plan exists with" in told
 
 
+def test_a_turn_that_comes_before_a_limit_is_the_margin(tight, moved):
+    place, swing = next(
+        (place, one) for place, one in enumerate(moved.swings) if one.name == "price of plus"
+    )
+    (turn,) = swing.turns
+    figures = turn.before.figures
+    sooner = changed(turn, after=changed(turn.after, by=0.0312, figures=figures))  # fmt: skip
+    swings = list(moved.swings)
+    swings[place] = changed(swing, turns=(sooner,))
+    turning = changed(moved, swings=tuple(swings))
+    beside = RelatedResults(sensitivity=turning)
+    told = section_6(tight, beside)
+    row = "| Price of xe9680-h200, bought (plus) | +3.1 % | planned anew, the plan turns: anoth"
+    assert row in told
+    page = Page(render(justification_document(tight, beside), "Turn"))
+    figure, *others = [one for one in page.figures if one.text == "+3.1 %"]
+    assert {one.sum for one in others} <= {figure.sum}
+    stored = json.loads(turning.model_dump_json())
+    assert again(stored, figure.sum.removeprefix("sensitivity.json: ")) == Fraction("0.0312")
+
+
 def test_a_node_stays_cheaper_to_buy_while_its_price_moves_by_less_than_told(tmp_path):
     """Told of what is bought beside a rent, and true of the inputs at the ends of that range."""
     path = tmp_path / "rented.yaml"
@@ -263,6 +284,20 @@ def test_a_node_stays_cheaper_to_buy_while_its_price_moves_by_less_than_told(tmp
         assert abs(again.buy_cents - again.rent_cents) < 10
     told = section_6(plan)
     assert "| renting a node that is used in all hours is cheaper than buying it | – |" in told
+
+
+def test_what_is_not_bought_has_no_margin(tmp_path):
+    """Break-evens are told of offers that the plan leaves, too; these end no plan."""
+    path = tmp_path / "left.yaml"
+    text = SCENARIO.replace("maximum: 1}\n  plus", "maximum: 9}\n  plus")
+    path.write_text(text.replace("barn, price_usd: 300000", "barn, price_usd: 299000"), "utf-8")
+    plan = make_plan(Question(path).inputs(), price_choices=False)
+    bought = {line.offer for line in plan.acquisitions if line.kind == "buy"}
+    assert {one.offer for one in plan.break_evens} > bought & {"near", "far"}
+    left = {one.offer for one in plan.break_evens} - bought
+    table = section_6(plan).partition("Prices, the nearest limit first")[2].partition("Limits")[0]
+    assert left
+    assert not any(name in table for name in left)
 
 
 @pytest.mark.parametrize(

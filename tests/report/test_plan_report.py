@@ -38,6 +38,15 @@ def test_an_ascii_page_holds_ascii_alone(plan):
     assert "Buy 1 x PowerEdge XE9680" in text
 
 
+def test_colour_adds_escapes_and_changes_no_word(plan):
+    plain = screen(plan, 80)
+    coloured = screen(plan, 80, colour=True)
+    assert "\x1b[" not in plain
+    assert "\x1b[" in coloured
+    stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+
+
 def test_the_ask_tells_reservations_apart_by_their_terms(plan):
     line = changed(plan.acquisitions[1], kind="reserve", order_by="2026-12-01")
     terms = (("2027Q1", 12, 1), ("2027Q1", 4, 1), ("2027Q2", 4, 2))
@@ -86,6 +95,14 @@ def test_an_unproved_plan_cannot_be_taken_for_a_proved_one(plan):
     assert "NOT proved: the best plan found, at most $5.00 dearer than the best there is" in text
     assert "(gap 1.32 %)" in text
     assert "proved optimal" not in text
+
+
+def test_many_files_of_one_role_are_counted(plan):
+    files = (("scenario", "s.yaml", "aa"), *(("rules", f"{n}.yaml", "bb") for n in range(80)))
+    made = changed(plan.provenance, files=files)
+    text = plan_page(changed(plan, provenance=made))
+    assert "| 80 files, each in plan.json | rules |  |" in text
+    assert "| s.yaml | scenario | aa |" in text
 
 
 def test_pools_that_keep_as_many_spare_nodes_are_named_together(plan):
