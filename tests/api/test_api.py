@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -232,17 +231,6 @@ def test_frames_are_made_where_the_library_is_installed(small, monkeypatch):
         small.to_polars()
 
 
-def test_files_are_written_once_and_not_over_others(small, tmp_path):
-    folder = tmp_path / "out"
-    assert small.write(folder) == (folder / "plan.json", folder / "plan.md")
-    small.write(folder)
-    (folder / "plan.md").write_text("mine", encoding="utf-8")
-    with pytest.raises(planner.InputError, match="there already"):
-        small.write(folder)
-    small.write(folder, overwrite=True)
-    assert (folder / "plan.md").read_text(encoding="utf-8") == small.to_markdown()
-
-
 def test_no_result_overwrites_what_it_was_made_from(tmp_path):
     scenario = tmp_path / "scenario.yaml"
     shutil.copy(QUICKSTART, scenario)
@@ -298,24 +286,6 @@ def test_a_sweep_in_python_gives_the_table_of_the_command(tmp_path, monkeypatch)
         planner.sweep(asked, "scenario.yaml", out="out")
 
 
-def test_many_plans_are_told_in_a_line_or_two():
-    costs = [planner.plan(SMALL, set={"jobs.chat.count": n}).cost_usd for n in (2, 5)]
-    swept = planner.sweep({"grid": {"set": {"jobs.chat.count": [5, 2, 99]}}}, SMALL)
-    (told,) = swept.summary
-    assert told.startswith("3 variants, 2 of them proved; from $")
-    assert told.endswith("; 1 without a plan")
-    low, high = (re.sub(",", "", one) for one in re.findall(r"\$([0-9,]+)", told))
-    assert [float(low), float(high)] == pytest.approx(costs, abs=0.5)
-    none = planner.sweep({"grid": {"set": {"jobs.chat.count": [99]}}}, SMALL)
-    assert none.summary == ("1 variant, 0 of them proved; 1 without a plan",)
-    risks = {}
-    for name, times in (("calm", [0.2, 0.4, 1]), ("busy", [1, 3, 4])):
-        futures = {"uncertain": {"demand": {"of": ["jobs.chat.count"], "times": times}}}
-        (risks[name],) = planner.risk(futures, SMALL, samples=3, plans=0).summary
-    assert risks["calm"].endswith("never falls short")
-    assert "in 2027Q1 what is bought now falls short in " in risks["busy"]
-
-
 def test_a_mistake_in_a_grid_or_futures_of_a_dict_is_told_by_its_path():
     grid = {"grid": {"set": {"fleet.east.cuont": [1]}}}
     futures = {"uncertain": {"growth": {"of": ["jobs.chat.cuont"], "times": [1, 2, 3]}}}
@@ -327,10 +297,3 @@ def test_a_mistake_in_a_grid_or_futures_of_a_dict_is_told_by_its_path():
             ask(asked, SMALL)
         (finding,) = told.value.findings
         assert (finding.file, finding.line, finding.path) == (None, None, path)
-
-
-def test_what_a_report_leaves_open_is_a_hint(small, tmp_path):
-    assert "--out DIR`" in planner.report(small, what_if="none").hints[0]
-    small.write(tmp_path)
-    saved = planner.read_plan(tmp_path / "plan.json")
-    assert f"--out {tmp_path}`" in planner.report(saved, what_if="none").hints[0]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from openpyxl import Workbook
 
 import planner
 from planner.cli.app import planner as command
@@ -131,19 +130,6 @@ def test_jobs_of_a_table_are_taken_with_the_quarters_that_they_name(init, run):
     assert run("plan", "scenario.yaml").exit_code == 0
 
 
-def test_a_workbook_is_read_by_its_mapping_and_sheet(init):
-    book = Workbook()
-    sheet = book.create_sheet("Demand")
-    sheet.append(["Title", "Model"])
-    sheet.append(["chat", "Llama 8B"])
-    book.save("jobs.xlsx")
-    mapping = "columns: {Title: job, Model: serve.model}\nvalues: {Model: {Llama 8B: llama-3.1-8b}}"
-    Path("map.yaml").write_text(mapping, encoding="utf-8")
-    made = init("--from", "jobs.xlsx", "--mapping", "map.yaml", "--sheet", "Demand")
-    assert made.exit_code == 0, made.output
-    assert written()["jobs"] == {"chat": {"serve": {"model": "llama-3.1-8b"}}}
-
-
 def test_what_a_table_states_wrongly_is_told_by_the_key(init):
     Path("jobs.csv").write_text("job,serve.model\nchat,llama-9\n", encoding="utf-8")
     made = init("--from", "jobs.csv")
@@ -235,11 +221,6 @@ def test_models_are_known_by_the_names_that_people_write():
 def test_where_nothing_is_owned_and_nothing_may_be_had_that_is_told():
     with pytest.raises(InputError, match="nothing can run anywhere"):
         planner.init(own="none", offer="none", as_of="2026-11-23")
-
-
-def test_no_jobs_are_no_jobs():
-    made = planner.init(serve="none", tune="none", as_of="2026-11-23")
-    assert planner.plan(made.text).purchases == []
 
 
 def test_a_stated_price_and_a_short_context_are_no_assumptions_of_the_template():

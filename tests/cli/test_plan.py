@@ -124,24 +124,3 @@ def test_rows_of_an_offer_are_written_under_its_name(scenario, run, tmp_path):
     for number in range(4):
         assert f"deliveries_offer_{number}_2027Q2" in written
         assert f"one_lot_offer_{number}_2027Q2" in written
-
-
-def test_warnings_of_sizing_name_the_gpu_types_that_the_plan_uses(run):
-    quickstart = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
-    plan = json.loads(run("plan", quickstart, "--format", "json").stdout)
-    used = {way for job in plan["jobs"] for way, _ in job["ways"]}
-    named = [
-        way
-        for note in plan["warnings"]
-        if note["text"].startswith("on ")
-        for way in note["text"].removeprefix("on ").partition(": ")[0].split(", ")
-    ]
-    assert named
-    assert used.issuperset(named)
-    others = {
-        text
-        for sizing in plan["sizings"].values()
-        for text in sizing["warnings"]
-        if text[:3] == "on "
-    }
-    assert any("h100-80gb-sxm" in text.partition(": ")[0] for text in others), "told by size still"

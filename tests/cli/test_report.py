@@ -34,20 +34,6 @@ def test_a_plan_of_an_earlier_version_is_asked_to_be_made_again(run, plan_json):
     assert "make the plan again" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--since", "--option"])
-def test_that_an_input_would_be_overwritten_is_told_before_anything_is_planned(
-    run, planned, tmp_path, monkeypatch, option
-):
-    monkeypatch.setattr("planner.report", lambda *_, **__: pytest.fail("planned"))
-    plan, read = planned / "plan.json", tmp_path / "quarterly.md"
-    read.write_bytes(plan.read_bytes())
-    named = f"rent={read}" if option == "--option" else read
-    result = run("report", plan, option, named, "--out", tmp_path)
-    assert result.exit_code == ExitCode.INPUT
-    assert "quarterly.md: is an input and would be overwritten" in result.stderr
-    assert read.read_bytes() == plan.read_bytes()
-
-
 def test_a_plan_of_which_nothing_is_left_is_reported(run, tmp_path):
     (tmp_path / "none.yaml").write_text(
         "format: 1\nname: None\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
@@ -226,23 +212,3 @@ def test_both_documents_are_printed_where_weasyprint_is_there(run, plan_json, mo
     folder = plan_json.parent.parent / "report"
     assert {path.name for path in folder.glob("*.pdf")} == {"justification.pdf", "quarterly.pdf"}
     assert (folder / "quarterly.pdf").read_bytes() == b"%PDF-1.7"
-
-
-def test_options_of_a_plan_that_took_over_what_runs_are_found_again(run, scenario):
-    begun = (
-        "format: 1\nname: Begun\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
-        "fleet: {east: {node_type: xe9680-h100, count: 1}}\n"
-        "offers: {h200: {node_type: xe9680-h200, kind: buy, maximum: 4}}\n"
-        "jobs: {assistant: {serve: {parameters_b: 10, replicas: 2}}}\n"
-    )
-    scenario.write_text(begun, encoding="utf-8")
-    assert run("plan", scenario, "--out", "begun").exit_code == 0
-    scenario.write_text(begun.replace("2027Q1", "2027Q2"), encoding="utf-8")
-    carried = ("--from", "begun/plan.json", "--out", "next")
-    assert run("plan", scenario, *carried).exit_code == 0
-    first = run("report", "next/plan.json", "--out", "next", "--jobs", "1")
-    hint = "`planner report next/plan.json --what-if all --out next --force` finds out"
-    assert hint in first.stderr
-    again = run("report", "next/plan.json", "--out", "next", "--what-if", "none", "--force")
-    assert again.exit_code == 0
-    assert "left out" not in again.stderr

@@ -1,6 +1,5 @@
 """`planner import` and `planner export` as a user meets them."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -20,36 +19,6 @@ def test_a_portfolio_goes_out_and_comes_back(run, scenario):
     )
     compared = run("compare", scenario, "again.yaml", "--exit-code")
     assert compared.exit_code == 0, compared.stdout + compared.stderr
-
-
-def test_what_slurm_tells_stands_beside_the_plan(run, scenario):
-    Path("sacct.txt").write_text(
-        "JobID|JobName|State|Start|ElapsedRaw|AllocTRES\n"
-        "1|claims|COMPLETED|2027-04-05T10:00:00|7200|gres/gpu:h100=8,gres/gpu=8\n",
-        encoding="utf-8",
-    )
-    assert run("import", "sacct.txt", "--out", "actuals.csv").exit_code == 0
-    words = ("compare", scenario, scenario, "--actuals", "actuals.csv", "--format", "json")
-    result = run(*words)
-    assert result.exit_code == 0, result.stderr
-    demand = {one["name"]: one["actual"] for one in json.loads(result.stdout)["demand"]}
-    assert demand["claims"] == 1
-
-
-def test_the_template_is_a_table_to_start_from(run):
-    result = run("import", "--template")
-    assert result.exit_code == 0
-    Path("mine.csv").write_text(result.stdout, encoding="utf-8-sig")
-    assert run("import", "mine.csv", "--out", "part.yaml").exit_code == 0
-    Path("mine.csv").unlink()
-    Path("part.yaml").unlink()
-
-
-def test_the_full_template_is_longer_and_goes_with_the_template_alone(run):
-    short, full = (run("import", "--template", *more).stdout for more in ((), ("--full",)))
-    columns = [set(text.splitlines()[0].split(",")) for text in (short, full)]
-    assert columns[0] < columns[1]
-    assert "--full goes with --template" in run("import", "--full").stderr
 
 
 def test_a_workbook_is_known_by_its_content(run, tmp_path, monkeypatch):
@@ -121,3 +90,19 @@ def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
     told = run("export", "watsonx", tmp_path / "out" / "plan.json", "--out", new).stderr
     assert "hint: fixed jobs have no specification here: f0, f1, f2, f3, f4 and 1 more" in told
     assert "served" in (new / "used-by.csv").read_text(encoding="utf-8")
+
+
+def test_the_template_is_a_table_to_start_from(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    short, full = (run("import", "--template", *more).stdout for more in ((), ("--full",)))
+    columns, every = (set(text.splitlines()[0].split(",")) for text in (short, full))
+    assert columns < every
+    assert len(columns) <= 16
+    Path("mine.csv").write_text(short, encoding="utf-8-sig")
+    assert run("import", "mine.csv", "--out", "part.yaml").exit_code == 0
+    Path("scenario.yaml").write_text(
+        "format: 1\nname: x\nextends: part.yaml\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
+        "fleet: {a: {node_type: xe9680-h100, count: 3}}\n",
+        encoding="utf-8",
+    )
+    assert run("plan", "scenario.yaml").exit_code == 0

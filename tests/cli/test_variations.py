@@ -149,17 +149,6 @@ def test_every_command_answers_for_a_scenario_without_jobs(empty, run):
     assert "the plan has no job 'chat', nor any other" in unknown.stderr
 
 
-def test_what_a_portfolio_adds_to_no_jobs_is_its_whole_cost(empty, run):
-    jobs = EMPTY.replace("jobs: {}", "jobs: {chat: {fixed: {gpus: 24}}}")
-    Path("busy.yaml").write_text(jobs, encoding="utf-8")
-    result = run("compare", empty, "busy.yaml", "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    compared = json.loads(result.stdout)
-    assert [step["causes"] for step in compared["waterfall"]["steps"]] == [["demand"]]
-    added = compared["after"]["cost_cents"] - compared["before"]["cost_cents"]
-    assert compared["waterfall"]["steps"][0]["added_cents"] == added > 0
-
-
 def test_an_override_may_take_every_job_away_but_not_the_key(scenario, run):
     scenario.write_text(EMPTY.replace("{}", "{chat: {fixed: {gpus: 1}}}"), encoding="utf-8")
     ways = (("none", "replace: {jobs: {}}", 0), ("gone", "delete: [jobs]", 2))

@@ -36,17 +36,6 @@ def test_all_formats_hold_the_same_comparison(varied, run):
     assert sum(step["added_cents"] for step in found["waterfall"]["steps"]) == added
 
 
-def test_a_side_without_a_plan_says_so(varied, run):
-    result = run("compare", varied, "nothing")
-    assert (result.exit_code, result.stdout) == (3, "")
-    assert "nothing: no plan exists" in result.stderr
-
-
-def test_settings_of_the_command_line_hold_on_both_sides(varied, run):
-    result = run("compare", varied, "two", "--set", "finance.pue=1.9", "--format", "json")
-    assert [one["path"] for one in json.loads(result.stdout)["inputs"]] == ["fleet.east.count"]
-
-
 GRID = """\
 format: 1
 scenario: scenario.yaml

@@ -20,7 +20,6 @@ from planner.exchange.exports import (
     kubernetes_files,
     kueue_files,
     pods_of,
-    quarter_of,
     watsonx_files,
 )
 from tests.exchange.conftest import planned
@@ -135,17 +134,6 @@ def wide():
     return found
 
 
-def test_every_specification_has_a_core_for_each_gpu_and_one_more_as_the_source_says(wide, plan):
-    """On however many nodes a job runs: the service makes each of its bodies by itself."""
-    for one, quarter in ((wide, Q1), (plan, Q1), (plan, Q2)):
-        files = watsonx_files(one, quarter)
-        del files[USED_BY]
-        assert files
-        for text in files.values():
-            nodes = json.loads(text)["nodes"]
-            assert int(nodes["cpu"]["units"]) == nodes["gpu"]["num_gpu"] + 1
-
-
 def test_the_pods_of_one_unit_on_several_nodes_are_alike_and_hold_it_whole(wide):
     pods = {one.job: one for one in pods_of(wide, Q1)}
     assert {job: one.count for job, one in pods.items()} == {
@@ -251,20 +239,6 @@ def refused_resources(requests, limits):
 def test_every_template_is_one_that_an_api_server_takes(plan, wide):
     for one in (*objects(kubernetes_files(plan, Q2)), *objects(kubernetes_files(wide, Q1))):
         assert list(refusals(one)) == []
-
-
-@pytest.mark.parametrize("lacks", ["image", "name", "resources.limits", "metadata.name"])
-def test_what_an_api_server_needs_would_be_missed(plan, lacks):
-    """Or the test above says nothing: the models of the client let a container without all pass."""
-    template = objects(kubernetes_files(plan, Q1))[0]
-    (container,) = template["template"]["spec"]["containers"]
-    if lacks == "metadata.name":
-        template["metadata"]["name"] = "Not a name"
-    elif lacks == "resources.limits":
-        container["resources"]["limits"] = {}
-    else:
-        del container[lacks]
-    assert len(list(refusals(template))) == 1
 
 
 def test_the_image_is_a_placeholder_and_says_so(plan):
@@ -455,13 +429,6 @@ def test_hami_shares_gpus_of_nvidia_alone(shared):
     facts = [changed(one, kubernetes_resource="amd.com/gpu") for one in shared.node_types]
     with pytest.raises(InputError, match=r"HAMi shares GPUs of NVIDIA alone"):
         kubernetes_files(changed(shared, node_types=tuple(facts)), Q1)
-
-
-def test_a_quarter_that_is_not_planned_is_answered_with_those_that_are(plan):
-    assert quarter_of(plan, None) == Q1
-    with pytest.raises(InputError, match="the plan has no quarter '2027Q9'") as caught:
-        quarter_of(plan, "2027Q9")
-    assert (caught.value.findings[0].hint or "").startswith("it plans 2027Q1")
 
 
 def test_a_plan_that_does_not_name_its_resources_is_asked_to_be_made_again(plan):

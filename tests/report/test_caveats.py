@@ -9,7 +9,6 @@ from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans
 from tests.report.conftest import TOTAL, came
 from tests.stated import changed
 
-NONE = PlanSummary(result="infeasible", reason="too late")
 LATE = PlanSummary(result="no plan in time", reason="the time limit was hit")
 
 
@@ -30,14 +29,6 @@ def held(risk, *plans, best):
 
 def cautions(document):
     return [block.text for block in document if isinstance(block, Paragraph) and block.tone]
-
-
-def test_of_futures_that_are_all_proved_nothing_is_taken_back(risk):
-    text = markdown.render(risk_document(risk))
-    assert "NOT proved" not in text
-    assert "Without a plan" not in text
-    assert "not known" not in text
-    assert "How often what is bought now falls short" in text
 
 
 def test_futures_without_proof_or_plan_are_counted(risk):

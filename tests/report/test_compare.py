@@ -111,9 +111,3 @@ def test_no_name_refers_to_an_issue_or_a_person(compared):
     change = changed(compared.inputs[0], path="jobs.#12 of @ann.count")
     text = commented(changed(compared, inputs=(change,)))
     assert "&#35;12 of &#64;ann" in text
-
-
-def test_a_label_of_any_length_is_shortened(compared):
-    side = changed(compared.before, label="x" * 100_000)
-    text = commented(changed(compared, before=side))
-    assert len(text.partition("\n")[0]) < 210

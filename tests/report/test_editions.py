@@ -204,12 +204,6 @@ def test_jobs_whose_numbers_share_a_colour_differ_by_a_stripe(plan):
     assert 'class="stripe"' not in render(justification_document(plan), "Few")
 
 
-def test_what_is_in_service_at_the_end_goes_on_to_cost(plan):
-    drawn = justification(plan)
-    year = round(4 * (plan.costs[2].cents[-1] + plan.costs[3].cents[-1]) / 100)
-    assert f"a year (support and energy as in 2027Q3), USD: {year:,}\n" in drawn
-
-
 def test_an_edition_that_there_is_not_is_refused(tmp_path):
     made = planner.plan(SMALL.replace("BIAS", "15%"))
     short = planner.report(made, what_if="none", edition="short")

@@ -3,8 +3,6 @@
 import io
 import json
 import re
-import shutil
-import subprocess
 import zipfile
 from dataclasses import replace
 from datetime import datetime
@@ -19,14 +17,7 @@ from planner.reporting.excel import render
 from tests.report.sums import again_in
 from tests.sealed import sealed
 
-OFFICE = shutil.which("soffice") or shutil.which("libreoffice")
 LIST = "Where figures come from"
-RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
-<oor:items xmlns:oor="http://openoffice.org/2001/registry">
-<item oor:path="/org.openoffice.Office.Calc/Formula/Load"><prop oor:name="OOXMLRecalcMode" \
-oor:op="fuse"><value>0</value></prop></item>
-</oor:items>
-"""
 
 
 @pytest.fixture(scope="module")
@@ -135,44 +126,3 @@ def test_the_workbook_links_to_nothing_outside(content):
     with zipfile.ZipFile(io.BytesIO(content)) as parts:
         for name in parts.namelist():
             assert b'TargetMode="External"' not in parts.read(name)
-
-
-def test_sheets_print_one_page_wide(content):
-    for sheet in opened(content, values=False):
-        assert sheet.page_setup.fitToHeight == 0
-        assert sheet.sheet_properties.pageSetUpPr.fitToPage
-
-
-@pytest.mark.skipif(
-    OFFICE is None,
-    reason="no LibreOffice here: `apt-get install libreoffice-calc-nogui` runs this test",
-)
-def test_libreoffice_computes_every_formula_to_what_was_written(content, tmp_path):
-    profile = tmp_path / "profile" / "user"
-    profile.mkdir(parents=True)
-    (profile / "registrymodifications.xcu").write_text(RECALCULATE, encoding="utf-8")
-    source = tmp_path / "justification.xlsx"
-    source.write_bytes(content)
-    subprocess.run(
-        [
-            str(OFFICE),
-            f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}",
-            "--headless",
-            "--convert-to",
-            "xlsx",
-            "--outdir",
-            str(tmp_path / "out"),
-            str(source),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=600,
-    )
-    written = opened(content)
-    computed = openpyxl.load_workbook(tmp_path / "out" / "justification.xlsx", data_only=True)
-    live = formulas(opened(content, values=False))
-    assert live
-    for sheet, cell in live:
-        assert computed[sheet][cell].value == pytest.approx(written[sheet][cell].value)
-    kinds = {cell.data_type for sheet in computed for row in sheet.iter_rows() for cell in row}
-    assert "e" not in kinds

@@ -1,7 +1,7 @@
 import pytest
 
-from planner.errors import CheckError, Finding, InfeasibleError, InputError, LimitError
-from planner.reporting.findings import Styler, render_error, render_findings
+from planner.errors import Finding
+from planner.reporting.findings import Styler, render_findings
 
 TYPO = Finding(
     "'qlorra' is not one of full, lora, qlora, p-tuning",
@@ -12,11 +12,6 @@ TYPO = Finding(
     source_line="    method: qlorra",
     hint="did you mean 'qlora'?",
 )
-
-
-def test_mistakes_of_several_files_are_counted():
-    other = Finding("has no content", file="other.yaml")
-    assert render_findings((TYPO, other), Styler()).endswith("2 mistakes in 2 files\n")
 
 
 def test_of_very_many_mistakes_as_many_are_shown_as_anybody_reads_and_all_are_counted():
@@ -64,27 +59,3 @@ def test_colour_is_only_paint():
 
 def test_ascii_findings_hold_ascii_alone():
     assert render_findings((Finding("größer – 8"),), Styler(unicode=False)).isascii()
-
-
-def test_infeasible_gives_every_reason_and_remedy():
-    error = InfeasibleError("2027Q2 needs 3 nodes more", ("job a: …", "job b: …"), ("buy 3",))
-    assert render_error(error, Styler()).splitlines() == [
-        "infeasible: 2027Q2 needs 3 nodes more",
-        "  job a: …",
-        "  job b: …",
-        "hint: buy 3",
-    ]
-
-
-def test_a_failed_check_says_that_nothing_is_printed():
-    text = render_error(CheckError(("GPU 3 is held twice",)), Styler())
-    assert "the plan failed its independent check (1 disagreement)" in text
-    assert "GPU 3 is held twice" in text
-
-
-def test_other_errors_are_one_sentence():
-    assert (
-        render_error(LimitError("no plan found in 1 s"), Styler())
-        == "error: no plan found in 1 s\n"
-    )
-    assert render_error(InputError(Finding("x")), Styler()) == "error: x\n\n1 mistake\n"

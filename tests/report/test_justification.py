@@ -24,7 +24,6 @@ from planner.reporting.html import render
 from planner.reporting.sections.jobs import gpu_types_section
 from planner.reporting.sections.options import (
     are_equal,
-    cheaper_ones,
     cheaper_text,
     command_for,
     is_cheaper,
@@ -361,20 +360,6 @@ def test_units_that_are_short_count_between_dropped_jobs_and_those_of_a_lower_pr
     assert not are_equal(other, changed(other, units_short=(few,)))
 
 
-def test_an_option_that_drops_more_important_jobs_is_no_cheaper_way_to_keep_as_many(beside):
-    dear = changed(gives_way((20, 3, 0)), cost_cents=2)
-    beside = replace(beside, alternatives=changed(beside.alternatives, cheapest=dear))
-    one = changed(
-        beside.alternatives.others[0],
-        settings=(Override.parse("a=1"),),
-        figures=gives_way((80, 1, 0)),
-    )
-    found = changed(beside.alternatives, others=(one,))
-    assert cheaper_ones(found) == []
-    fewer = changed(one, figures=gives_way((20, 2, 0)))
-    assert cheaper_ones(changed(found, others=(fewer,))) == [fewer]
-
-
 def test_a_field_left_open_names_the_command_with_all_that_the_plan_was_asked(plan):
     options = Options(variations=("late",), settings=(Override.parse("name=a b"),), rules=("own",))
     files = (("scenario", "my plan.yaml", "0"),)
@@ -412,28 +397,10 @@ def test_rented_nodes_of_a_type_that_is_owned_elsewhere_are_not_owned(plan):
     assert "cloud" not in there
 
 
-def test_the_bill_says_for_how_long_nodes_are_reserved(plan):
-    line = changed(plan.acquisitions[1], kind="reserve", term_quarters=12)
-    drawn = justification(changed(plan, acquisitions=(line,)))
-    assert "| 2027Q2 | reserve for 3 years |" in drawn
-
-
-def test_figures_of_spare_nodes_lead_to_what_tells_of_spare_nodes(plan, make):
-    kept = changed(plan, spare_cost=SpareCost(cents=60_000_00))
-    page = Page(render(make(kept), "Spares"))
-    told = {figure.to for figure in page.figures if "spare_cost" in figure.sum}
-    assert told == {"how-spare"}
-
-
 def test_the_price_of_spare_nodes_is_told_as_open_and_not_at_all_where_there_are_none(plan, make):
     drawn = markdown.render(make(changed(plan, spare_cost=SpareCost(cents=None))))
     assert "for all spare nodes together, USD: open: a plan without was not proved" in drawn
     assert "pare nodes together" not in markdown.render(make(plan))
-
-
-def test_without_purchases_there_is_no_residual_value(plan, make):
-    kept = changed(plan, costs=plan.costs[2:], acquisitions=())
-    assert "Residual value" not in markdown.render(make(kept))
 
 
 def test_prices_of_the_bill_that_no_quote_stands_behind_are_warned_of_on_page_1(plan, make):
@@ -505,11 +472,6 @@ def test_runs_of_some_hours_and_changes_of_the_scenario_are_shown(plan):
     assert "| r760xa-l40s/cloud/r01 | 0 |" in drawn
     assert " | 8 Jan 00:00 – 11 Feb 16:00 |" in drawn
     assert "| finance.pue | 1.3 | 1.4 | --set |" in drawn
-
-
-def test_what_stands_between_backticks_is_code(text):
-    assert "<code>if_not_met:</code>" in text
-    assert "&lt;code&gt;" not in text
 
 
 def test_pictures_have_their_colours_where_no_style_sheet_reaches_them(text):

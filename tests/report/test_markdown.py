@@ -1,6 +1,6 @@
 import pytest
 
-from planner.reporting.document import Bullets, Column, Heading, Paragraph, Table, Verbatim
+from planner.reporting.document import Bullets, Column, Paragraph, Table, Verbatim
 from planner.reporting.markdown import picture, render
 
 
@@ -16,10 +16,6 @@ def test_a_cell_cannot_end_its_cell_or_open_markup():
 def test_a_line_break_in_a_name_stays_in_its_row():
     text = render((Table((Column("Job"),), (("one\ntwo\r|",),)),))
     assert text.splitlines()[2] == r"| one\\ntwo\\r\| |"
-
-
-def test_names_with_inner_underscores_stay_readable():
-    assert render((Paragraph("gpu_types of _x_"),)) == "gpu_types of \\_x\\_\n"
 
 
 def test_a_name_does_not_mention_anybody():
@@ -46,18 +42,3 @@ def test_an_item_that_begins_with_a_sign_is_no_list_of_its_own():
 def test_a_fence_is_longer_than_any_in_its_lines():
     text = render((Verbatim(("a ```` b",)),))
     assert text == "`````text\na ```` b\n`````\n"
-
-
-def test_blocks_stand_apart_and_the_text_ends_with_one_line_feed():
-    text = render((Heading("Title", 1), Paragraph("P", "strong"), Bullets(("a", "b"))))
-    assert text == "# Title\n\n**P**\n\n- a\n- b\n"
-
-
-def test_figures_are_set_to_the_right_and_sums_in_bold():
-    table = Table((Column("A"), Column("B", "right")), (("x", "1"),), ("", "2"))
-    assert render((table,)).splitlines() == [
-        "| A | B |",
-        "| --- | ---: |",
-        "| x | 1 |",
-        "|  | **2** |",
-    ]

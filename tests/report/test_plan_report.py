@@ -47,19 +47,6 @@ def test_colour_adds_escapes_and_changes_no_word(plan):
     assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
 
 
-def test_a_plan_that_buys_nothing_says_so(plan):
-    text = plan_page(changed(plan, acquisitions=()))
-    assert "Buy and rent nothing: the owned fleet runs every job for $147,4" in text
-    assert "Nothing to buy, to rent or to reserve." in text
-    assert "illustrative prices" not in text
-
-
-def test_a_plan_that_only_rents_asks_for_no_purchase(plan):
-    rents = tuple(line for line in plan.acquisitions if line.kind == "rent")
-    text = plan_page(changed(plan, acquisitions=rents))
-    assert "**Rent 1 × PowerEdge R760xa (4× l40s-48gb) in 2027Q1–Q3 (first order by" in text
-
-
 def test_the_ask_tells_reservations_apart_by_their_terms(plan):
     line = changed(plan.acquisitions[1], kind="reserve", order_by="2026-12-01")
     terms = (("2027Q1", 12, 1), ("2027Q1", 4, 1), ("2027Q2", 4, 2))

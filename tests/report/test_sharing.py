@@ -155,12 +155,6 @@ def test_what_parts_save_is_told_with_how_well_it_is_proved(sharing, outcome, ce
     assert told in last.text
 
 
-def test_a_plan_without_either_has_no_such_section(plan):
-    assert not list(schedule_section(TracedPlan(plan)))
-    assert not list(shared_section(TracedPlan(plan)))
-    assert "Peak" not in screen(plan, 120)
-
-
 def test_the_plan_marks_shared_gpus_and_tells_their_peak(sharing):
     text = screen(sharing, 120)
     assert re.search(r"\[\+\+\+\w··\+\w\]", text)

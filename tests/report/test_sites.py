@@ -84,23 +84,6 @@ def test_a_site_says_what_is_taken_of_what_it_allows_by_run_of_quarters(plan, ha
     assert "air and liquid cooling; 2 racks of 30 U and 22.5 kW; labels eu; 1 spare node" in text
 
 
-def test_of_a_site_of_which_nothing_is_said_nothing_is_claimed(plan, hall):
-    bare = changed(
-        hall,
-        cooling=(),
-        labels=(),
-        taken=dict.fromkeys(hall.taken),
-        allowed={},
-        racks=None,
-        spare_nodes=0,
-    )
-    text = shown(plan, bare)
-    assert "| dc-east | 2027Q1 | 30.6 | 30.6 | no limit | 18 | 18 | no limit |\n" in text
-    assert "cooling" not in text
-    assert "spare node in each pool" not in text
-    assert "2 racks of 30 U." in shown(plan, changed(bare, racks=2, power_per_rack_w=None))
-
-
 @pytest.mark.parametrize(
     ("limit", "racks", "allowed"), [(40, 2, "40"), (None, 2, "60"), (None, None, "no limit")]
 )

@@ -6,7 +6,7 @@ from planner.planning.plan import Chargeback, QuotaUse, TeamUse
 from planner.reporting.document import Bullets, Paragraph, Table, cell_text
 from planner.reporting.sections.cost import teams_section
 from planner.reporting.traced import TracedPlan
-from tests.report.pages import justification, quarterly, screen
+from tests.report.pages import justification, quarterly
 from tests.stated import changed
 
 RED = TeamUse(
@@ -105,9 +105,3 @@ def test_who_pays_for_idle_gpus_is_said_and_without_quotas_none_are_told(section
     assert "stand in a line of their own" in told["separate"]
     assert "are charged to those who use the pool" in told["spread"]
     assert not [block for block in section(teams=(NOBODY,)) if isinstance(block, Bullets)]
-
-
-def test_the_section_stands_in_a_plan_with_teams(plan):
-    with_teams = changed(plan, chargeback=CHARGEBACK)
-    assert "── Teams" in screen(with_teams, 60)
-    assert "Teams" not in screen(plan, 60)

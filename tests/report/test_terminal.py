@@ -23,15 +23,6 @@ def test_a_record_that_begins_with_a_number_says_of_what():
     assert render((wide,), TerminalOptions(20)).startswith("Priority 75\n")
 
 
-def test_a_table_that_fits_is_drawn_in_columns():
-    assert render((WIDE,), TerminalOptions(40)).splitlines()[0] == "Job   Cost, USD  Order by"
-
-
-def test_words_break_only_where_the_page_is_too_narrow_for_them():
-    table = Table((Column("A", wraps=True), Column("B")), (("one-long-word and two", "x" * 10),))
-    assert "one-long-word" in render((table,), TerminalOptions(30))
-
-
 def test_wide_characters_do_not_push_columns_apart():
     table = Table((Column("Job"), Column("N", "right")), (("日本", "1"), ("abcd", "2")))
     lines = render((table,), TerminalOptions(40)).splitlines()
@@ -43,13 +34,6 @@ def test_control_characters_of_a_name_are_written_out():
     blocks = (Paragraph("a\x1b[31mb"), Bullets(("c\rd",)), Verbatim(("e\x07f",)))
     text = render(blocks, TerminalOptions(80))
     assert text.splitlines() == [r"a\x1b[31mb", r"· c\rd", "", r"e\x07f"]
-
-
-def test_square_brackets_are_no_markup():
-    assert (
-        render((Paragraph("[bold]x[/bold] :smile:"),), TerminalOptions(80))
-        == "[bold]x[/bold] :smile:\n"
-    )
 
 
 def test_a_long_verbatim_line_is_folded_with_a_hanging_indent():

@@ -106,15 +106,6 @@ def test_no_stated_division_within_a_node_does_better_than_the_one_that_is_chose
     assert max(stated) > chosen
 
 
-def test_prefill_apart_pays_where_tokens_must_come_fast_and_prompts_are_long(size):
-    latency = {"ttft_ms": 2000, "tpot_ms": 9}
-
-    def fewest(*stated):
-        return min(one.gpus * one.replicas for one in size(H100, *stated, latency=latency))
-
-    assert fewest({}) < fewest()
-
-
 @pytest.mark.parametrize(("kind", "key"), [("serve", "disaggregated"), ("tune", "deploy")])
 def test_a_mapping_that_needs_no_key_may_be_switched_on_by_true(kind, key):
     needs = ("load", LOAD) if kind == "serve" else ("method", "lora")
@@ -124,13 +115,6 @@ def test_a_mapping_that_needs_no_key_may_be_switched_on_by_true(kind, key):
 
     assert job(True) == job({}) != job(None)
     assert job(False) == job(None)
-
-
-def test_every_way_to_divide_a_replica_has_a_name_of_its_own(size):
-    found = size(H100, {}, latency={"ttft_ms": 800, "tpot_ms": 12})
-
-    assert len({one.way for one in found}) == len(found)
-    assert all(0 < one.prefill_gpus < one.gpus <= 8 for one in found)
 
 
 def test_a_model_that_fills_a_node_has_no_room_for_two_engines(shipped_sizer):

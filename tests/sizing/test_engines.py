@@ -103,31 +103,6 @@ def test_the_gpu_waits_for_the_host_of_older_engines(replica, engine, version, m
     assert replica(job, 64)("host_overhead_s", 64) * 1000 == pytest.approx(milliseconds)
 
 
-@pytest.mark.parametrize(
-    ("engine", "version", "milliseconds"),
-    [
-        ("sglang", "0.5.8", 0.03 + 64 * 0.0005),
-        ("sglang", "0.5.9", 0.02 + 64 * 0.0005),
-        ("sglang", "0.5.10", 0.02),
-        ("sglang", None, 0.02),
-        ("vllm", "0.5.4", 0.02),
-    ],
-)
-def test_latent_attention_takes_longer_on_older_sglang(replica, engine, version, milliseconds):
-    job = {"model": "deepseek-v3", "load": LOAD, "engine": engine, "engine_version": version}
-    layer = replica(job, 64, gpus=8)("attention_overhead_s", 64)
-    assert layer * 1000 == pytest.approx(milliseconds)
-
-
-@pytest.mark.parametrize(
-    ("gpu_type", "gpus", "milliseconds"),
-    [("h100-80gb-pcie", 1, 0), ("h100-80gb-pcie", 2, 0.07), (H100, 2, 0), (MI300X, 2, 0)],
-)
-def test_sums_over_pcie_take_time_of_their_own(replica, gpu_type, gpus, milliseconds):
-    at = replica({"model": "llama-3.1-8b", "load": LOAD}, 8, gpu_type, gpus)
-    assert at("sums_overhead_s", 1) * 1000 == pytest.approx(milliseconds)
-
-
 def test_tensorrt_llm_runs_on_nvidia_alone(size):
     sizing = size(load=LOAD, engine="tensorrt-llm")
 
@@ -173,24 +148,3 @@ def test_a_short_prompt_runs_in_the_captured_graphs_of_vllm_since_0_8(replica):
     assert launch(512) == launch(512, version="0.8.5") == launch(1000, cached=0.5) == 0
     assert launch(513) == launch(512, version="0.7.3") > 0
     assert launch(512, engine="sglang") > 0
-
-
-def test_long_prompts_of_tensorrt_llm_hide_their_launches(replica):
-    def launch(tokens):
-        load = {"requests_per_second": 4, "input_tokens": tokens, "output_tokens": 300}
-        job = {"model": "llama-3.1-8b", "engine": "tensorrt-llm", "load": load}
-        return replica(job, 64)("prefill_launch_s", 1)
-
-    assert launch(200) > launch(1000) > launch(6000) == 0
-
-
-def test_a_layer_of_one_block_takes_half_of_the_launches(replica):
-    load = {"requests_per_second": 4, "input_tokens": 1000, "output_tokens": 300}
-
-    def per_layer(model, layers):
-        figure = replica({"model": model, "load": load}, 64)
-        launches = figure("step_overhead_s", 1) - figure("host_overhead_s", 1)
-        return launches / layers, figure("prefill_launch_s", 1) / layers
-
-    lone, pair = per_layer("nemotron-3-nano-30b-a3b", 52), per_layer("qwen3.5-35b-a3b", 40)
-    assert lone == pytest.approx((pair[0] / 2, pair[1] / 2))

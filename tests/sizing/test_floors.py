@@ -37,19 +37,18 @@ def test_a_job_just_below_the_point_is_not_held_to_it(candidate, name, job, gpus
         assert tuned.decided_by != "floor"
 
 
-def test_a_batch_just_below_the_point_frees_the_job(candidate):
-    job = {"parameters_b": 70, "method": "lora", "sequence": 1024, "batch": 31}
-    assert candidate("a100-80gb-sxm", tune=job).gpus == 4
-
-
-def test_llama_2_70b_counts_as_70b_though_it_has_less(candidate):
-    job = {"parameters_b": 68.977, "method": "lora", "sequence": 1024, "batch": 32}
-    assert candidate("a100-80gb-sxm", tune=job).decided_by == "floor"
-
-
-def test_qlora_is_not_held_to_the_point_of_lora(candidate):
-    job = {"parameters_b": 70, "method": "qlora", "sequence": 1024, "batch": 32}
-    assert candidate("a100-80gb-sxm", tune=job).gpus == 1
+@pytest.mark.parametrize(
+    ("change", "gpus", "binds"),
+    [
+        ({"parameters_b": 68.977}, 8, True),  # Llama 2 counts as 70 B though it has less
+        ({"batch": 31}, 4, False),
+        ({"method": "qlora"}, 1, False),
+    ],
+)
+def test_the_point_of_lora_at_70_b_binds_jobs_as_large_alone(candidate, change, gpus, binds):
+    job = {"parameters_b": 70, "method": "lora", "sequence": 1024, "batch": 32}
+    tuned = candidate("a100-80gb-sxm", tune=job | change)
+    assert (tuned.gpus, tuned.decided_by == "floor") == (gpus, binds)
 
 
 def test_a_full_fine_tune_is_held_to_the_point_of_lora(candidate):

@@ -176,22 +176,6 @@ def test_first_tokens_of_long_prompts_come_as_late_as_in_a_simulated_replica(
     )
 
 
-def test_long_prompts_and_answers_are_planned_for_at_their_percentile(on_h100):
-    """What is asked for is kept by the longer requests too, so that less is in flight."""
-    targets = {"ttft_ms": 1500, "e2e_ms": 12000}
-    told_alike, told_long = (
-        next(iter(on_h100(serve(targets, load=load, gpus_per_replica=8))))
-        for load in ({}, {"input_percentiles": {"p95": 4000}, "output_percentiles": {"p95": 600}})
-    )
-    assert told_long.serving.ttft_ms > told_alike.serving.ttft_ms
-    assert told_long.serving.planned_requests_per_second < (
-        told_alike.serving.planned_requests_per_second
-    )
-    assert told(told_long, "e2e_ms") == pytest.approx(
-        told(told_long, "ttft_ms") + 599 * told(told_long, "tpot_ms"), rel=0.05
-    )
-
-
 @pytest.mark.parametrize("model", [MODEL, "mixtral-8x7b", "deepseek-v3"])
 def test_a_search_in_floating_point_sees_what_the_rules_say(shipped_sizer, shipped, model):
     job = Job.model_validate({"serve": serve({"ttft_ms": 800}, model=model)})
@@ -250,17 +234,6 @@ def test_requests_that_vary_hold_more_than_their_mean_when_few_are_held(on_h100)
     assert tokens == pytest.approx(at_percentile(mean_of_all, 95), rel=0.1)
     stated = [held(cv, context=8192).serving.concurrency for cv in (0, Decimal("1.2"))]
     assert stated[0] == stated[1]
-
-
-def test_a_tighter_target_never_takes_fewer_gpus(on_h100):
-    def gpus(latency):
-        found = on_h100(serve(latency))
-        return min(one.gpus * one.replicas for one in found)
-
-    loose = [gpus({"tpot_ms": most}) for most in (200, 60, 40, 25, 18)]
-    assert loose == sorted(loose)
-    assert loose[0] < loose[-1]
-    assert gpus(None) <= loose[0]
 
 
 def test_a_little_more_patience_buys_a_little_more_traffic_even_where_few_requests_meet(size):
@@ -355,14 +328,6 @@ def test_traffic_may_be_told_as_people_know_it(size, load):
     assert size(serve=serve(load=stated)).candidates == size(serve=serve()).candidates
 
 
-def test_growth_is_of_traffic_and_begins_with_the_job():
-    horizon = Horizon.model_validate({"first_quarter": "2027Q1", "quarters": 4})
-    load = {"requests_per_second": 10, "growth_per_quarter": "20%"}
-    job = {"serve": serve(load=load), "quarters": "2027Q2..2027Q4"}
-    peaks = Job.model_validate(job).peaks(horizon)
-    assert [float(one) for one in peaks[1:]] == pytest.approx([10, 12, 14.4])
-
-
 def test_bursts_and_longer_prompts_take_more_and_a_prefix_cache_less(on_h100):
     def gpus(**load):
         found = on_h100(serve({"ttft_ms": 500}, load=load))
@@ -397,18 +362,6 @@ def test_attention_over_a_long_prompt_grows_with_its_square(replica):
     assert added == pytest.approx(flop / (4 * 0.68 * 989e12), rel=0.01)
     half = prefill(64_000, cached_input=0.5)
     assert half > prefill(64_000) / 2  # what is left attends to what is cached
-
-
-def test_amds_gpus_answer_as_slowly_as_they_were_measured(replica):
-    def beside_h200(name, **changes):
-        mi300x = replica(serve(**changes), 8, "mi300x-192gb", 4)
-        return mi300x(name, 8) / replica(serve(**changes), 8, "h200-141gb-sxm", 4)(name, 8)
-
-    # by its bandwidth and products alone MI300X would be the faster
-    assert beside_h200("decode_step_s") == pytest.approx(1.18, abs=0.02)
-    assert beside_h200("prefill_s") == pytest.approx(1.5, abs=0.1)
-    assert beside_h200("decode_step_s", model="mixtral-8x7b") > 1.65
-    assert beside_h200("decode_step_s", engine="vllm", engine_version="0.6.1") > 1.65
 
 
 def test_a_token_passes_the_stages_of_a_replica_one_after_the_other(replica):

@@ -140,29 +140,3 @@ def step_of(candidate, name):
     return next(
         step["result"]["value"] for step in candidate["trace"] if step["result"]["name"] == name
     )
-
-
-def test_answers_of_ppo_take_as_long_as_those_of_grpo(on_eight):
-    def answers(objective):
-        return (
-            on_eight(objective=objective, rollout_tokens=1024)["hours"]
-            - on_eight(objective=objective)["hours"]
-        )
-
-    assert answers("ppo") == pytest.approx(answers("grpo"))
-
-
-def test_adapters_of_ppo_share_no_base_with_those_of_the_value_model(on_eight):
-    ppo, alone = (
-        on_eight(method="lora", objective=one, rollout_share=0) for one in ("ppo", "grpo")
-    )
-    # A second base and a reward model; adapters switched off are the reference.
-    more_mb = phase(ppo, "load") - phase(alone, "load") - embeddings_mb()
-    assert more_mb == pytest.approx(2 * WEIGHTS_MB / 8, rel=0.02)
-
-
-def test_the_tuned_asset_is_the_policy_alone(on_eight):
-    ppo, alone = (
-        step_of(one, "trained_size_gb") for one in (on_eight(objective="ppo"), on_eight())
-    )
-    assert ppo == alone

@@ -84,26 +84,12 @@ def test_a_partition_whose_memory_no_page_states_is_refused_by_name(sized):
     assert found.gpu_type == B200
 
 
-def test_a_gpu_without_partitions_has_none(sized):
-    sizing = sized(MIG, serve={"parameters_b": 3})
-    assert [one.way for one in sizing.candidates if one.gpu_type == "l40s-48gb"] == ["l40s-48gb"]
-
-
 def test_throughput_follows_the_slices_so_that_smaller_partitions_take_more_replicas(sized):
     load = {**LOAD, "requests_per_second": 300}
     serve = {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8, "load": load}
     found = ways(sized(MIG, serve=serve))
     half, more, whole = (found[f"{H100}{part}"].replicas for part in (" 3g.40gb", " 4g.40gb", ""))
     assert half > more > whole
-
-
-def test_a_partition_of_the_whole_gpu_is_not_faster_than_the_gpu(sized):
-    serve = {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8}
-    loads = [{**LOAD, "requests_per_second": rate} for rate in (5, 20, 80, 320)]
-    for load in loads:
-        found = ways(sized(BOTH, serve={**serve, "load": load}))
-        whole = found[H100].replicas
-        assert all(one.replicas >= whole for way, one in found.items() if way.startswith(H100))
 
 
 def test_a_partition_of_all_slices_is_of_use_only_on_nodes_without_whole_gpus(sized):
@@ -188,13 +174,6 @@ def test_tuning_and_fixed_jobs_have_whole_gpus_whatever_the_policies(sized, job)
     sizing = sized(BOTH, **job)
     assert sizing.candidates
     assert all(one.way == one.gpu_type for one in sizing.candidates)
-
-
-def test_every_part_has_a_name_of_its_own(sized):
-    serve = {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8, "load": LOAD}
-    for job in ({"parameters_b": 3}, serve):
-        names = [one.way for one in sized(BOTH, serve=job).candidates]
-        assert len(names) == len(set(names))
 
 
 def test_the_sums_of_a_partition_name_the_rules_that_make_it_small(sized):

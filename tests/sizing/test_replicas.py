@@ -1,11 +1,6 @@
 """How many copies of its shape a serving job needs on each GPU type to keep up with its load."""
 
-import pytest
-
-from planner.inputs.scenario.job import Job
-from planner.sizing.count import Tries
 from planner.sizing.sizers import size_portfolio
-from planner.sizing.subject import gpu_facts
 from tests.stated import changed
 
 H100, L4 = "h100-80gb-sxm", "l4-24gb"
@@ -58,21 +53,6 @@ def test_a_model_of_unknown_shape_has_no_replicas_anywhere(size):
 def test_the_estimate_behind_the_replicas_is_listed_as_one(size):
     assert any("serving/throughput" in text for text in size(serve=serve(1)).assumptions)
     assert not any("serving/throughput" in text for text in size(serve=serve()).assumptions)
-
-
-@pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b", "mixture"])
-@pytest.mark.parametrize("concurrency", [4, 64])
-def test_more_gpus_in_each_replica_never_take_fewer_gpus_in_all(
-    shared_sizer, catalog, model, concurrency
-):
-    job = Job.model_validate({"serve": serve(20, model=model, concurrency=concurrency)})
-    tries = Tries(shared_sizer.reasoning(job))
-    for one in shared_sizer.size(job).candidates:
-        facts = gpu_facts(one.gpu_type, catalog)
-        for gpus in (2, 4, 8, 16):
-            more = tries.on(facts, gpus).number("replicas_for_load")
-            assert more is not None
-            assert gpus <= one.gpus or gpus * more >= one.gpus * one.replicas
 
 
 def test_the_units_of_a_job_with_a_load_are_its_count_alone(shared_sizer, scenario):

@@ -69,11 +69,6 @@ def test_the_smallest_count_keeps_its_name_and_the_others_have_their_own(size):
     assert {one.decided_by for one in others} == {"time"}
 
 
-def test_a_faster_gpu_type_ends_earlier_on_as_many_gpus(size):
-    by_count = {(one.gpu_type, one.gpus): one for one in size(tune=LONG).candidates}
-    assert by_count["a100-80gb-sxm", 8].planned_hours > by_count[H100, 8].planned_hours
-
-
 def test_a_narrow_window_takes_more_gpus(size):
     wide, narrow = (on(size(tune=LONG, run={"deadline": week}), H200)[0] for week in (13, 1))
     assert narrow.gpus > wide.gpus

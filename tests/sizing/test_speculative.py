@@ -74,12 +74,6 @@ def test_drafts_gain_less_the_more_requests_are_verified(replica):
     assert gains[-1] < 1.3
 
 
-def test_drafts_that_are_never_accepted_cost_time(replica):
-    useless = serving(speculative=drafting(per_step=1))
-
-    assert replica(useless, 8)("tpot_ms") > replica(serving(), 8)("tpot_ms")
-
-
 def test_a_draft_hits_more_experts_of_a_mixture(replica):
     mixture = "qwen3-30b-a3b"
 
@@ -103,15 +97,6 @@ def test_a_draft_takes_memory_and_its_cache_with_it(size):
     cache = 32 * 8192 * 16 * 2 * 8 * 64 * 2 / 10**6
     assert parts["draft"] == pytest.approx(2 * 1236 + cache, abs=2)
     assert drafted.gpu_memory_mb == pytest.approx(plain.gpu_memory_mb + parts["draft"], rel=0.15)
-
-
-def test_what_is_looked_up_in_the_prompt_takes_neither_memory_nor_passes(size, replica):
-    looked_up = drafting(per_step=Decimal("1.5"), gb=0)
-    memory = best(size(serving(speculative=looked_up))).memory
-    parts = {part.name: part.mb for part in memory.parts}
-
-    assert parts["draft"] == 0
-    assert replica(serving(speculative=looked_up), 1)("draft_s") == pytest.approx(0.0006)
 
 
 def test_fewer_replicas_keep_a_target_with_drafts(size):

@@ -87,11 +87,6 @@ def test_a_batch_below_the_gpus_is_told(size):
     assert "time/batch-below-gpus" not in "\n".join(size(tune=job | {"batch": 4}).warnings)
 
 
-def test_time_to_move_states_to_the_host_is_told_to_be_left_out(size):
-    warnings = size(tune=JOB | {"dataset_tokens": 10**6, "offload": "optimizer"}).warnings
-    assert any("time/offload-not-timed" in warning for warning in warnings)
-
-
 def test_a_gpu_without_bf16_figure_gives_no_hours_and_a_warning(catalog, rules, settings):
     bare = changed(catalog.gpus["h100-80gb-sxm"], dense_tflops=catalog.gpus["l4-24gb"].dense_tflops)
     poorer = changed(catalog, gpus=catalog.gpus | {"h100-80gb-sxm": bare})
@@ -140,29 +135,3 @@ def test_embeddings_that_the_catalog_does_not_tell_apart_are_assumed_to_be_two_m
     )
     assert "(memory/shape/embeddings-unknown)" in silent
     assert "memory/shape/embeddings" not in stated
-
-
-SHORT = {
-    "model": "llama-3.2-1b",
-    "method": "lora",
-    "batch": 1,
-    "sequence": 128,
-    "dataset_tokens": 10**8,
-}
-
-
-def test_a_short_pass_takes_as_long_as_its_kernels_take_to_be_launched(size):
-    def seconds_per_pass(**more):
-        job = SHORT | more
-        tuned = next(one for one in size(tune=job).candidates if one.gpu_type == "h100-80gb-sxm")
-        return job["sequence"] / rate(tuned)
-
-    floor_s = 16 * 4 * (0.97 + 0.05 * 7) / 1000
-    assert seconds_per_pass() == pytest.approx(floor_s)
-    assert seconds_per_pass(sequence=256) == pytest.approx(floor_s)
-    assert seconds_per_pass(sequence=8192) > 1.5 * floor_s
-    assert seconds_per_pass(adapter_targets="qv") == pytest.approx(floor_s - 16 * 4 * 0.25 / 1000)
-    full = seconds_per_pass(method="full", precision="bf16", sharding="none")
-    assert full == pytest.approx(16 * 4 * 0.97 / 1000)
-    hooked = seconds_per_pass(method="full", precision="bf16", sharding="zero-3")
-    assert hooked - full == pytest.approx(16 * 4 * 1.75 / 1000)

@@ -13,8 +13,6 @@ from planner.inputs.settled import settled_settings
 from planner.sizing import Sizer
 from tests.properties.questions import drawing
 
-A100_80GB = 81920 * 1024**2
-
 
 @pytest.fixture(scope="module")
 def sizer():
@@ -29,83 +27,6 @@ def memory(sizer):
         return sizer.memory(Job.model_validate({"tune": {"precision": "bf16"} | tune}), gpus)
 
     return peak
-
-
-OLD = {"loss_kernel": "plain-fp32-logits"}
-QKVO = OLD | {"adapter_targets": "attention"}
-FUSED = {"loss_kernel": "fused"}
-
-
-GB = 10**9
-PUBLISHED = [
-    # source, GPUs, bytes of one GPU, the job
-    (
-        "IBM Software Hub 5.4: 8 B, full, sequence 32,000, batch 1 on two GPUs",
-        2,
-        A100_80GB,
-        {"model": "granite-3.1-8b", "method": "full", "batch": 1, "sequence": 32000},
-    ),
-    (
-        "IBM Software Hub 5.4: 8 B, LoRA, sequence 64,000, batch 1 on two GPUs",
-        2,
-        A100_80GB,
-        {"model": "granite-3.1-8b", "method": "lora", "batch": 1, "sequence": 64000} | FUSED,
-    ),
-    (
-        "QLoRA, arXiv 2305.14314: 65 B on a GPU of 48 GB",
-        1,
-        48 * GB,
-        {
-            "model": "llama-2-70b",
-            "method": "qlora",
-            "batch": 1,
-            "sequence": 512,
-            "optimizer": "paged-adamw-32bit",
-        },
-    ),
-    (
-        "MLPerf Training v4.1, Dell XE9680: Llama-2-70B LoRA of rank 16 on eight H100",
-        8,
-        81559 * 1024**2,
-        {"model": "llama-2-70b", "method": "lora", "batch": 8, "sequence": 8192} | QKVO,
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("gpus", "capacity", "job"),
-    [pytest.param(*one[1:], id=one[0]) for one in PUBLISHED],
-)
-def test_what_is_published_to_fit_fits(memory, gpus, capacity, job):
-    assert memory(gpus, **job).needed_mb * 1e6 <= capacity
-
-
-QLORA_32 = {"method": "qlora", "batch": 1, "adapter_rank": 32, "adapter_dropout": False}
-UNSLOTH = QLORA_32 | {
-    "optimizer": "adamw-8bit",
-    "gradient_checkpointing": "offloaded",
-    "layer_kernels": "fused",
-    "loss_kernel": "fused-linear",
-}
-STOCK = QLORA_32 | OLD | {"precision": "bf16-mixed"}
-LONGEST = [
-    (UNSLOTH, "llama-3.1-8b", 8, 2972),
-    (UNSLOTH, "llama-3.1-8b", 12, 21848),
-    (UNSLOTH, "llama-3.1-8b", 24, 78475),
-    (UNSLOTH, "llama-3.1-70b", 48, 12106),
-    (UNSLOTH, "llama-3.1-70b", 80, 89389),
-    (STOCK, "llama-3.1-8b", 16, 2551),
-    (STOCK, "llama-3.1-8b", 24, 5789),
-    (STOCK, "llama-3.1-8b", 80, 28454),
-    (STOCK, "llama-3.1-70b", 80, 6916),
-]
-"""Unsloth Benchmarks: longest contexts by GiB of a GPU, its own and those of HF + FA2."""
-
-
-@pytest.mark.parametrize(("job", "model", "gib", "tokens"), LONGEST)
-def test_the_longest_context_that_fits_needs_about_all_of_a_gpu(memory, job, model, gib, tokens):
-    told = memory(1, **job, model=model, sequence=tokens)
-    assert told.needed_mb * 1e6 == pytest.approx(gib * 2**30, rel=0.05)
 
 
 def test_the_peak_is_the_largest_phase_and_the_context_beside_it(memory):
@@ -243,15 +164,6 @@ def test_a_step_of_zero_3_takes_what_a_group_of_parameters_does(memory):
     for gpus, billion in per_gpu.items():
         group = min(1, billion)
         assert step_mb[gpus] == pytest.approx(1000 * (16 * billion + 6 * group), rel=0.001)
-
-
-def test_zero_3_holds_gradients_and_gathered_embeddings_at_the_loss(memory):
-    def forward_mb(sequence):
-        told = memory(8, **FULL | {"sharding": "zero-3", "batch": 8, "sequence": sequence})
-        return next(part.mb for part in told.phases if part.name == "forward")
-
-    without_tokens_mb = 2 * forward_mb(512) - forward_mb(1024)
-    assert without_tokens_mb == pytest.approx(16 * 8030.261248 / 8 + 2 * 1050.673152, abs=3)
 
 
 def test_weights_on_every_gpu_stay_there_and_those_of_one_gpu_come_layer_by_layer(sizer, memory):
@@ -472,17 +384,6 @@ def test_a_hybrid_is_not_counted_as_a_dense_decoder(sizer, memory):
         assert memory(1, model=name, method="lora", batch=8, sequence=2048) is None
 
 
-def test_total_parameters_of_a_mixture_lie_in_memory_and_active_ones_work(memory):
-    mixture = memory(1, model="mixtral-8x7b", method="qlora", batch=1, sequence=512)
-    dense = memory(1, model="mistral-7b-v0.1", method="qlora", batch=1, sequence=512)
-    assert mixture.allocator_peak_mb - dense.allocator_peak_mb > 20_000
-    held = {part.name: part.mb for part in mixture.phases}["load"]
-    assert held > 0.5 * 46_000
-
-
-HF = {"method": "qlora", "sequence": 4096, "adapter_targets": "attention"}
-
-
 def test_what_is_run_where_nothing_is_stated(sizer):
     def peak(**tune):
         job = Job.model_validate({"tune": BASE | tune})
@@ -490,47 +391,6 @@ def test_what_is_run_where_nothing_is_stated(sizer):
 
     for method, usual in (("full", "bf16-mixed"), ("qlora", "bf16-mixed"), ("lora", "bf16")):
         assert peak(method=method) == peak(method=method, precision=usual)
-
-
-def test_qlora_as_peft_prepares_it_keeps_its_stream_in_32_bit_unless_it_is_sharded(memory):
-    tokens = 8 * 4096
-
-    def mb(gpus, precision, model="mistral-7b-v0.1", **more):
-        job = HF | {"model": model, "batch": 8 * gpus, "precision": precision} | more
-        return memory(gpus, **job).allocator_peak_mb
-
-    embeddings_mb = 2 * 2 * 32000 * 4096 / 1e6
-    saved_mb = tokens * 2 * 32 * 4096 / 1e6
-    loss = {"loss_kernel": "plain-fp32-logits"}
-    assert mb(1, "bf16-mixed", **loss) - mb(1, "bf16", **loss) == pytest.approx(
-        embeddings_mb + saved_mb, abs=2
-    )
-    layer_mb = tokens * 12 * 14336 / 1e6
-    lean = {"loss_kernel": "fused-linear"}
-    assert mb(1, "bf16-mixed", **lean) - mb(1, "bf16", **lean) == pytest.approx(
-        embeddings_mb + saved_mb + layer_mb, abs=2
-    )
-    assert mb(4, "bf16-mixed", **loss) == mb(4, "bf16", **loss)
-    assert mb(4, "bf16-mixed", sharding="ddp") > mb(4, "bf16", sharding="ddp") + saved_mb
-
-
-def test_a_run_under_autocast_saves_inputs_in_32_bit(memory):
-    full = {"model": "llama-3.1-8b", "method": "full", "batch": 16, "sequence": 2048}
-    lean = full | {"loss_kernel": "fused-linear", "optimizer": "adamw-8bit", "sharding": "ddp"}
-    more = memory(4, **lean, precision="bf16-mixed").phases[2].mb
-    less = memory(4, **lean, precision="bf16").phases[2].mb
-    weights_mb = 8030.261248 * 2
-    assert more - less > weights_mb + 4 * 2048 * 2 * 32 * 4096 / 1e6
-
-
-def test_embeddings_beside_adapters_take_ten_bytes_per_parameter(memory):
-    job = BASE | {"sequence": 16}
-
-    def step(**more):
-        return next(one.mb for one in memory(1, **job, **more).phases if one.name == "step")
-
-    added_mb = 10 * 2 * 128256 * 4096 / 1e6
-    assert step(embeddings_trained=True) - step() == pytest.approx(added_mb, abs=2)
 
 
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "mixtral-8x7b"])

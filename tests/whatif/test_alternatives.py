@@ -7,11 +7,9 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.inputs.override import Override
-from planner.planning.assemble import Request
 from planner.planning.make import near_plan
 from planner.reporting.markdown import render
-from planner.reporting.sections.options import alternatives_document, short_text
-from planner.sizing.sizers import Sizers
+from planner.reporting.sections.options import alternatives_document
 from planner.whatif.alternatives import find_alternatives
 from planner.whatif.results import PlanSummary, require_plan, summary_of
 from planner.whatif.shortfall import units_short
@@ -269,12 +267,6 @@ def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when
     assert ", 7, 3 | 0 | 0 | 3 | 1 |" in drawn
 
 
-def test_who_is_delayed_is_told_apart_from_who_is_dropped():
-    figures = PlanSummary(result="proved", cost_cents=1, short=("a", "b", "c"), dropped=("b",))
-    assert short_text(figures) == "dropped: b; delayed: a, c"
-    assert short_text(PlanSummary(result="proved", cost_cents=1)) == ""
-
-
 def tied(found, **changes):
     """The lowest power, as a plan that acquires otherwise."""
     bought = changed(found.cheapest.acquired[0], offer="elsewhere", site="east")
@@ -357,15 +349,6 @@ def test_the_earliest_plan_buys_at_once_what_the_cheapest_buys_when_it_is_needed
     near, figures, _ = nearest(trades, "quarters waited", Fraction(3), *later)
     assert {line.quarter for line in figures.acquired} == {"2027Q1"}
     assert near.value == 0
-
-
-def test_what_draws_an_unknown_power_is_named(trades):
-    inputs = trades.inputs(Variant())
-    silent = changed(inputs.catalog.nodes["xe7740-l40s"], mean_power_kw=None)
-    nodes = {**inputs.catalog.nodes, "xe7740-l40s": silent}
-    catalog = changed(inputs.catalog, nodes=nodes)
-    with pytest.raises(ValueError, match="xe7740-l40s"):
-        near_plan(Request(changed(inputs, catalog=catalog), Sizers(), 0.0, 9.0), "power", 0)
 
 
 def test_where_not_all_can_stay_as_few_as_can_be_move(trades):

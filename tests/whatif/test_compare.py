@@ -84,14 +84,6 @@ def test_a_difference_that_no_input_explains_is_named_as_such(planned):
     assert (step.causes, step.added_cents) == (("planner",), 7)
 
 
-def test_saved_plans_are_compared_like_the_scenarios_that_they_are_from(planned, saved):
-    one = compared(planned(), planned("dear", "busy"))
-    other = compared(saved(), saved("dear", "busy"))
-    assert other.waterfall == one.waterfall
-    assert other.inputs == one.inputs
-    assert other.purchases == one.purchases
-
-
 def test_inputs_that_differ_are_listed_with_their_cause(planned):
     found = compared(planned(), planned("everything"))
     assert {(one.path, one.before, one.after, one.cause) for one in found.inputs} == {
@@ -109,20 +101,6 @@ def test_a_price_that_one_side_leaves_to_the_price_book_is_shown_with_its_figure
     (found,) = (one for one in compared(unstated, base).inputs if one.path.endswith("price_usd"))
     listed = facts_of(unstated)[0].prices.purchase["xe7740-l40s"].price_usd
     assert (found.before, found.after) == (f"{listed} (price book)", "200000")
-
-
-def test_a_rent_that_one_side_leaves_to_the_price_book_is_shown_with_its_figure(tmp_path, planned):
-    lines = SCENARIO.replace("kind: buy, price_usd: 200000, quote: Q2", "kind: rent{}")
-    stated = ", price_usd_per_gpu_hour: 1.25, quote: Q2"
-    sides = []
-    for name, price in (("book", ""), ("quote", stated)):
-        path = tmp_path / f"{name}.yaml"
-        path.write_text(lines.replace("{}", price), encoding="utf-8")
-        sides.append(planned_side(name, Question(path).inputs(), lambda _: planned().plan))
-    found = {one.path.rpartition(".")[2]: one for one in compared(*sides).inputs}
-    listed = facts_of(sides[0])[0].prices.rent["xe7740-l40s"].usd_per_gpu_hour
-    price = found["price_usd_per_gpu_hour"]
-    assert (price.before, price.after) == (f"{listed} (price book)", "1.25")
 
 
 def test_a_catalog_that_differs_is_told_entry_by_entry(path, tmp_path, planned):

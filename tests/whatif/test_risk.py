@@ -297,11 +297,3 @@ def test_a_star_moves_every_offer_and_what_is_asked_holds_in_every_future(tmp_pa
         late, less = (offer.lead_time_weeks for offer in inputs.offers)
         assert {late - 4, less - 2} == {late - 4}
         assert inputs.scenario.finance.pue == 2
-
-
-def test_whatever_must_be_whole_stays_whole(read):
-    futures, planner = read(
-        FUTURES + "  size: {times: [0.6, 1, 1.9], of: [jobs.talk.fixed.gpus]}\n"
-    )
-    sizes = {values(one)["jobs.talk.fixed.gpus"] for one in futures.drawn(planner, 20)}
-    assert sizes == {"1", "2", "3"}

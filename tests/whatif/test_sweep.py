@@ -5,8 +5,6 @@ import signal
 from concurrent.futures.process import BrokenProcessPool
 from decimal import Decimal
 from multiprocessing import active_children
-from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -20,7 +18,6 @@ from planner.whatif.results import PlanSummary, summary_of
 from planner.whatif.sweep import SweepRow, read_grid, run_sweep
 from planner.whatif.variants import ProcessExecutor, Variant, VariantPlanner, WorkerConfig
 
-QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 GRID = """\
 format: 1
 scenario: small.yaml
@@ -151,21 +148,6 @@ def test_the_plans_of_a_worker_that_is_killed_are_made_again(planner):
     with ProcessExecutor(planner, 2) as executor:
         executor.plan(variants, done)
     assert found == {key: planner.figures(variant) for key, variant in variants.items()}
-
-
-def test_workers_end_though_one_was_killed_while_it_waited_for_work(planner):
-    """It may hold the lock of the queue, at which the other would wait for good."""
-    variants = {planner.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
-    for turn in range(2):
-        with ProcessExecutor(planner, 2) as executor:
-            for _ in range(2):  # the second time by the same workers
-                executor.plan(variants, lambda *_: None)
-            workers = active_children()
-            os.kill(workers[turn % len(workers)].pid or 0, signal.SIGKILL)
-            closing = Thread(target=executor._close, daemon=True)
-            closing.start()
-            closing.join(120)
-            assert not closing.is_alive()
 
 
 def test_workers_are_replaced_after_their_share_of_rows(planner, monkeypatch):
