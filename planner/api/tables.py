@@ -77,6 +77,10 @@ class ImportResult(Result):
         return {"jobs.yaml" if self._jobs is not None else "actuals.csv": self.text}
 
 
+_SUMS = {"grand total", "sum", "subtotal", "total", "totals"}
+"""What tables call a row that is no job."""
+
+
 def import_table(
     file: FilePath,
     *,
@@ -123,6 +127,11 @@ def import_table(
     for words in grid.hidden:
         warn(f"{path}: {words}")
     jobs = jobs_from(grid, read_columns(mapped) if mapped else Columns())
+    for name in jobs:
+        if name.casefold() in _SUMS:
+            warn(
+                f"{path}: {name!r} is read as a job: delete the row there if it sums up the others"
+            )
     _warn_of_unknown_names(path, jobs)
     return ImportResult(path, scenario_part(jobs, f"Jobs of {path.name}"), jobs)
 

@@ -20,7 +20,7 @@ from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts, validate, validate_values
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.grid import Grid, GridCell
-from planner.inputs.reading.reader import parse_document, read_document
+from planner.inputs.reading.reader import MOST_FINDINGS, parse_document, read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.text import (
@@ -192,6 +192,8 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
             if cell.text and cell is not name and head.text not in columns.ignore
         }
         jobs[name.text] = attempts.take(partial(_job, cells, name, columns)) or {}
+        if len(attempts.findings) >= MOST_FINDINGS:
+            break
     if not attempts.findings and not jobs:
         hint = "a scenario without jobs needs no table, it says `jobs: {}`"
         found = grid.header[0].finding("there is no job below the header", hint=hint)
@@ -223,6 +225,8 @@ def _column_of_names(grid: Grid, columns: Columns) -> int:
     theirs: list[str] = []
     places: dict[str, int] = {}
     for place, cell in enumerate(grid.header):
+        if len(findings) >= MOST_FINDINGS:
+            break
         ours = () if cell.text in columns.ignore else columns.paths(cell.text)
         alone = isinstance(columns.columns.get(cell.text, ""), str)
         if not cell.text:

@@ -47,6 +47,8 @@ _NEEDED: Final = ("time", "input", "output")
 _USUAL: Final = {"input": "prompt_tokens", "output": "completion_tokens"}
 _MOST_TOKENS: Final = 20_000_000
 """Twice the longest context of any model: larger figures were counted in another way."""
+_UNREADABLE: Final = (ValueError, RecursionError, OverflowError)
+"""What JSON and numbers beyond all bounds raise."""
 _FIRST_LINE_BYTES: Final = 64 * 1024
 _MOST_FINDINGS: Final = 20
 _MS_FROM: Final = 1e11
@@ -119,9 +121,9 @@ def _names(line: str) -> list[str]:
     if line.lstrip().startswith("{"):
         try:
             return list(json.loads(line))
-        except ValueError:
+        except _UNREADABLE:
             return []
-    return next(csv.reader([line.rstrip("\r\n")]), [])
+    return next(csv.reader(line.splitlines()[:1]), [])
 
 
 def _columns(names: Sequence[str]) -> dict[str, str]:
@@ -186,7 +188,7 @@ def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 row = json.loads(text)
                 figures = {what: row.get(name) for what, name in columns.items()}
                 yield number, figures | {"time": row[columns["time"]] / 1000}  # milliseconds
-            except (ValueError, TypeError, KeyError, AttributeError):
+            except (*_UNREADABLE, TypeError, KeyError, AttributeError):
                 yield number, {}
 
 

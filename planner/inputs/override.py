@@ -86,12 +86,13 @@ def matching(data: object, pattern: tuple[str, ...]) -> Iterator[tuple[str, ...]
         paths = [
             (*path, name)
             for path in paths
-            for name in (_names(data, path) if part == EVERY else (part,))
+            for name in (names_at(data, path) if part == EVERY else (part,))
         ]
     yield from paths
 
 
-def _names(data: Any, path: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401 - what files hold
+def names_at(data: Any, path: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401 - what files hold
+    """Return the names that are stated at a path."""
     for part in path:
         data = data.get(part) if isinstance(data, dict) else None
     return tuple(data) if isinstance(data, dict) else ()

@@ -313,7 +313,7 @@ def _illustrative(inputs: Inputs) -> Iterator[Note]:
 
 def _silent_rules(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     """Warn of the user's rules that matched nothing: each may contain a slip."""
-    for rule in sorted(inputs.rules.own - {rule.id for rule in plan.rules}):
+    for rule in sorted(inputs.rules.own.keys() - {rule.id for rule in plan.rules}):
         yield Note(text=f"your rule {rule} applied to no job here", origin=f"rule {rule}")
 
 

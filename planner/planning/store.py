@@ -110,6 +110,8 @@ def loads(text: str, shown_as: str) -> Plan:
         document = json.loads(
             text, parse_constant=_refuse_constant, object_pairs_hook=each_once(shown_as)
         )
+        _require_format(document, shown_as)
+        _require_seal(document, shown_as)
     except json.JSONDecodeError as error:
         cut = "was the file cut off, or edited by hand?"
         hint = cut if text.startswith("{") else f"a plan is needed, as {_WRITES} it"
@@ -118,8 +120,6 @@ def loads(text: str, shown_as: str) -> Plan:
     except (ValueError, RecursionError):
         message = "is not a plan: its JSON is nested too deep or holds no finite number"
         raise InputError(Finding(message, shown_as)) from None
-    _require_format(document, shown_as)
-    _require_seal(document, shown_as)
     try:
         steps = _STEPS.validate_json(_content(document.pop("steps", [])))
         return Plan.model_validate_json(_content(document), context={"steps": steps})

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, NamedTuple, overload
+from typing import Any, ClassVar, Final, NamedTuple, overload
 
 from pydantic import ConfigDict
 
-from planner.errors import Finding, InputError
+from planner.errors import InputError
 from planner.inputs.base import Frozen
 from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import (
@@ -33,6 +33,11 @@ from planner.inputs.rules.rule import (
     given_values,
     value_text,
 )
+
+_NEEDS: Final = frozenset(
+    {"gpus", "memory_gb", "peak_gb_per_gpu", "host_memory_gb", "cpus", "hours", "planned_hours"}
+)
+"""Results of which nothing, or less, is a slip of a formula."""
 
 ASSUMED: Final = "assumed"
 """The origin of a value that nobody stated."""
@@ -213,7 +218,7 @@ class _OpenRules:
     """What the facts of the outermost situation leave of the rules."""
 
     def __init__(self, book: RuleBook, facts: Mapping[str, Known]) -> None:
-        self._book, self._facts = book, facts
+        self.book, self._facts = book, facts
         self._opened: dict[str, _Open | None] = {}
         self._givers: dict[str, tuple[_Open, ...]] = {}
         self._changes: dict[frozenset[str], _Changes] = {}
@@ -238,14 +243,14 @@ class _OpenRules:
     def giving(self, name: str) -> tuple[_Open, ...]:
         """Return the rules that give `name` and that no fact rules out."""
         if name not in self._givers:
-            opened = map(self.open, self._book.by_result.get(name, ()))
+            opened = map(self.open, self.book.by_result.get(name, ()))
             self._givers[name] = tuple(one for one in opened if one is not None)
         return self._givers[name]
 
     def changed_by(self, facts: frozenset[str]) -> _Changes:
         """Return the results that change if more is known."""
         if facts not in self._changes:
-            results = self._book.depending_on(facts, self.open)
+            results = self.book.depending_on(facts, self.open)
             switched = (
                 name
                 for name in results
@@ -279,11 +284,11 @@ class Reasoning:
         self._held: dict[str, bool] = {}
         self._derived: dict[str, Derivation | None] = {}
         self._spoke: dict[str, tuple[_Open, ...]] = {}
-        self._book = book
+        self.book = book
 
     def within(self, facts: Mapping[str, Known]) -> Reasoning:
         """Return a situation with more facts; they may decide what was open, not restate a fact."""
-        return Reasoning(self._book, facts, self)
+        return Reasoning(self.book, facts, self)
 
     def derive(self, name: str) -> Derivation | None:
         """Return a value: a fact, or what the one applicable rule gives; None if unknown.
@@ -319,7 +324,7 @@ class Reasoning:
                 held = opened is not None and self._speaks(opened)
                 if opened is not None and held and rule.expression is not None:
                     gathered = self._gather(opened)
-                    held = gathered is not None and bool(_evaluate(rule, gathered[0]))
+                    held = gathered is not None and bool(self._evaluate(rule, gathered[0]))
                 self._held[rule.id] = held
         return self._held[rule.id]
 
@@ -423,13 +428,11 @@ class Reasoning:
         """Return the largest of several floors; any other conflict is an error."""
         if any(one.rule.kind != "floor" for one in speaking):
             clash = " and ".join(one.rule.id for one in speaking)
-            raise InputError(
-                Finding(
-                    f"{name} is given by {clash}, which both apply here",
-                    path=speaking[0].rule.id,
-                    hint="narrow `applies` of one of them, or replace a rule by its id",
-                )
-            )
+            message = f"{name} is given by {clash}, which both apply here"
+            hint = "narrow `applies` of one of them, or replace a rule by its id"
+            owned = [one.rule for one in speaking if one.rule.id in self._rules.book.own]
+            rule = (*owned, speaking[0].rule)[0]
+            raise InputError(self._rules.book.finding(rule, message, hint))
         floors = [floor for one in speaking if (floor := self._apply(one)) is not None]
         if not floors:
             return None
@@ -443,10 +446,26 @@ class Reasoning:
             return None
         rule = opened.rule
         inputs, needs, assumed = gathered
-        known = Known(_evaluate(rule, inputs), rule.gives_unit, f"rule {rule.id}")
+        known = Known(self._evaluate(rule, inputs), rule.gives_unit, f"rule {rule.id}")
         if rule.basis in ("assumption", "estimate") and rule.kind != "policy":
             assumed = (f"{rule.title} ({rule.id})", *assumed)
         return Derivation(known, rule, inputs, needs, assumed)
+
+    def _evaluate(self, rule: Rule, inputs: Iterable[tuple[str, Known]]) -> Exact | bool:
+        book = self._rules.book
+        if rule.expression is None:
+            return exact(rule.value) if rule.value is not None else True
+        figures: dict[str, Any] = {name: known.value for name, known in inputs}
+        try:
+            found = rule.expression.evaluate(figures)
+        except ExpressionError as error:
+            hint = "narrow `applies`, or write `… if CONDITION else …`"
+            raise InputError(book.finding(rule, f"the formula {error}", hint)) from None
+        if rule.id in book.own and rule.gives in _NEEDS and found <= 0:
+            worked = with_figures(rule.stated, figures)
+            message = f"{rule.gives} must be above 0, and is {value_text(found)} here: {worked}"
+            raise InputError(book.finding(rule, message))
+        return found
 
     def _gather(self, opened: _Open) -> _Gathered | None:
         """What goes into a rule; None if a figure is unknown."""
@@ -496,16 +515,6 @@ def _stand_in(declared: RuleInput) -> Known | None:
     if declared.otherwise is not None:
         return Known(exact(declared.otherwise), declared.unit, "none")
     return None
-
-
-def _evaluate(rule: Rule, inputs: Iterable[tuple[str, Known]]) -> Exact | bool:
-    if rule.expression is None:
-        return exact(rule.value) if rule.value is not None else True
-    try:
-        figures = {name: known.value for name, known in inputs}
-        return rule.expression.evaluate(figures)  # type: ignore[arg-type] # rules take numbers only
-    except ExpressionError as error:
-        raise InputError(Finding(f"the formula {error}", path=rule.id)) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from planner.inputs.settled import Inputs
 from planner.inputs.text import count_of, flow
 from planner.planning.make import make_plan
 from planner.planning.plan import Occupant, Plan, Proof, Provenance, ShortJob
-from planner.planning.store import Saved, carried_over, loads, read_saved
+from planner.planning.store import Saved, carried_over, loads, read_saved, sound
 from planner.whatif.actuals import Actual, PlannedAndActual, outcomes
 
 FORMAT = "1.0"
@@ -628,17 +628,18 @@ def replay_plan(
     parts = tuple(
         key for key in Plan.model_fields if getattr(saved, key) != getattr(after.plan, key)
     )
+    comparison = None
+    if parts:
+        with sound(label):
+            before, without_choices = read_saved(text, label), partial(planner, price_choices=False)
+            comparison = compare_plans(before, after, without_choices)
     return Replay(
         plan=label,
         files=len(made_by.files),
         proved=saved.proof.status == "proved",
         origins=tuple(_origins(made_by, after.plan.provenance)),
         parts=parts,
-        comparison=(
-            compare_plans(read_saved(text, label), after, partial(planner, price_choices=False))
-            if parts
-            else None
-        ),
+        comparison=comparison,
     )
 
 

@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 from planner.errors import InfeasibleError, InputError, refuse
 from planner.inputs.base import Count, Format, Frozen, Name, Number, share
 from planner.inputs.layers import base_path
-from planner.inputs.override import Override, matching, six_decimals
+from planner.inputs.override import EVERY, Override, matching, names_at, six_decimals
 from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.document import Path, YamlDocument, parts_of
 from planner.inputs.reading.reader import read_document
@@ -31,6 +31,7 @@ from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.offer import Offer
 from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
 from planner.inputs.settled import Inputs
+from planner.inputs.text import did_you_mean
 from planner.packing import translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.scenario_program import Future, Hedged, Mean, Order, future_of, hedged
@@ -63,7 +64,9 @@ class Uncertainty(Frozen):
             raise ValueError("give either `times` or `plus`")
         low, likely, high = self.points
         if not (low <= likely <= high and low < high):
-            raise ValueError("the three points are the least, the most likely and the greatest")
+            raise ValueError(
+                "the three points are the least, the most likely and the greatest, not all alike"
+            )
         return self
 
     @property
@@ -170,7 +173,7 @@ class Futures:
                 stated += numbers or ([(path, priced[1])] if priced else [])
             if not stated:
                 message = f"the scenario states no number at {text}"
-                hint = "state the value there, so that it can be moved"
+                hint = _meant(document, parts_of(text))
                 raise InputError(self.document.finding(place, message, hint))
             for inner, value in stated:
                 offer, _ = price_at(inputs, inner) or (None, None)
@@ -197,6 +200,17 @@ def _quantile(uniform: Fraction, low: Fraction, likely: Fraction, high: Fraction
 
 def _root(square: Fraction) -> Fraction:
     return Fraction(isqrt(int(square * _FINE * _FINE)), _FINE)
+
+
+def _meant(document: YamlDocument, path: tuple[str, ...]) -> str | None:
+    """Say which path was meant where no number stands, or how one comes to stand there."""
+    for depth, name in enumerate(path):
+        known = {*_SHAPE.keys(path[:depth]), *names_at(document.data, path[:depth])}
+        if known and name not in known and name != EVERY:
+            return did_you_mean(name, sorted(known)) or f"known there: {', '.join(sorted(known))}"
+    if _SHAPE.is_number(path):
+        return "state the value there, so that it can be moved"
+    return "name a number, such as offers.NAME.price_usd"
 
 
 def _numbers(

@@ -193,15 +193,34 @@ def test_a_rule_of_the_users_that_matches_nothing_is_warned_of(scenario, run):
     ]
 
 
-def test_a_formula_that_divides_by_zero_is_told_with_its_rule(scenario, run):
-    rule = RULE.format(name="zero", family="h100").replace(
-        "message:", "inputs: {gpu_memory_gb: GB}\n    formula: gpu_memory_gb / 0 > 1\n    message:"
-    )
-    Path("zero.yaml").write_text(rule, encoding="utf-8")
-    scenario.write_text(job("fixed: {gpus: 1}"), encoding="utf-8")
-    result = run("plan", scenario, "--rules", "zero.yaml")
+FORMULA = """
+rules:
+  serving/plain:
+    title: Memory in this house
+    kind: formula
+    applies: {{kind: serve}}
+    inputs: {{parameters_b: 10^9 parameters, weight_bits: bit}}
+    result: {{name: memory_gb, unit: GB}}
+    formula: {formula}
+    sources: [{{title: House rule, read: 2026-11-21}}]
+    examples: [{{name: One, given: {{parameters_b: 8, weight_bits: 4}}, expect: 1}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("parameters_b / (weight_bits - 16)", "the formula divides by zero with parameters_b = 8"),
+        ("parameters_b * (4 - weight_bits)", "memory_gb must be above 0, and is −96"),
+    ],
+)
+def test_a_formula_that_cannot_be_meant_is_told_at_its_rule(scenario, run, formula, said):
+    rule = FORMULA.format(formula=formula)
+    Path("own.yaml").write_text(rule, encoding="utf-8")
+    scenario.write_text(job("serve: {parameters_b: 8}"), encoding="utf-8")
+    result = run("plan", scenario, "--rules", "own.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "house/zero: the formula divides by zero with gpu_memory_gb = 80" in result.stderr
+    assert f"own.yaml:3:3: rules.'serving/plain': {said}" in result.stderr
 
 
 def test_a_discount_rate_of_nothing_is_taken_as_it_is(scenario, run):

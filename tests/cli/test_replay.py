@@ -129,6 +129,16 @@ def test_a_plan_edited_by_hand_is_refused_by_every_reader(planned, run):
         assert result.stdout == ""
 
 
+def test_parts_that_do_not_fit_each_other_fail_the_check_of_a_replay(planned, run):
+    path = Path("out/plan.json")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["quarters"] = []
+    path.write_text(sealed(json.dumps(document)), encoding="utf-8")
+    result = run("replay", path)
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert "its parts do not fit each other" in result.stderr
+
+
 def test_a_forged_figure_with_a_right_digest_does_not_survive_the_replay(planned, run):
     path = Path("out/plan.json")
     document = json.loads(path.read_text(encoding="utf-8"))

@@ -59,6 +59,14 @@ def test_names_that_no_shipped_file_has_are_told_once_each(run, tmp_path, monkey
     assert "did you mean 'llama-3.1-8b'" in models
 
 
+def test_a_row_of_sums_that_would_be_a_job_is_told(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("p.csv").write_text("job,fixed.gpus\na,1\nb,2\nTotal,3\n", encoding="utf-8")
+    result = run("import", "p.csv", "--out", "jobs.yaml")
+    assert result.exit_code == 0
+    assert "p.csv: 'Total' is read as a job: delete the row there if it sums up" in result.stderr
+
+
 @pytest.mark.parametrize("name", ["meta-llama/Llama-3.1-8B-Instruct", "Meta-Llama-3.1-8B"])
 def test_models_go_by_the_names_that_they_are_published_under(run, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)

@@ -114,6 +114,14 @@ def test_the_delimiter_is_found_and_said(delimiter, word):
     assert jobs_from(grid, Columns()) == {"a": {"fixed": {"gpus": 2}}}
 
 
+def test_hundreds_of_bad_rows_and_columns_are_told_a_hundred_at_a_time():
+    columns = ",".join(f"column {number}" for number in range(500))
+    for text in ("job,fixed.gpus\n" + "a,none\n" * 500, f"job,{columns}\na{',' * 500}\n"):
+        with pytest.raises(InputError) as caught:
+            jobs_from(csv_grid(text, "p.csv"), Columns())
+        assert len(caught.value.findings) in (100, 101)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

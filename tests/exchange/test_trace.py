@@ -10,6 +10,7 @@ import planner
 from planner.errors import InputError
 
 AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+MOONCAKE = '{"timestamp": 1, "input_length": 4, "output_length": 3}'
 BURST = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
 
 
@@ -84,6 +85,11 @@ def test_bursts_vary_more_than_poisson(load, told):
     assert any("busiest 5 minutes" in line for line in told)
 
 
+def test_lines_may_end_as_on_any_system(load):
+    text = azure(arrivals(lambda _: 2, 7200))
+    assert load(text.replace("\n", "\r")) == load(text.replace("\n", "\r\n")) == load(text)
+
+
 def test_each_model_is_a_job_and_failed_requests_are_told(trace, told):
     lines = [
         f"{at},{'Qwen/Qwen3-8B' if at % 3 else 'GPT-4'},100,{at % 10},0,API\n" for at in range(900)
@@ -142,7 +148,9 @@ def test_what_is_imported_plans_with_a_model(trace, tmp_path):
         (AZURE + "5,1,1\n6,30000000,1\n7,1,1\n", 3, "no number of input tokens, 0 to 20,000,000"),
         ("timestamp,promt_tokens,completion_tokens\n1,2,3\n", 1, "tells the input tokens"),
         ("timestamp,prompt_tokens\n1,2\n", 1, "tells the output tokens"),
-        ('{"timestamp": 1, "input_length": 4, "output_length": 3}\n{"tim\n', 2, "says nothing of"),
+        (f'{MOONCAKE}\n{{"tim\n', 2, "says nothing of"),
+        (f'{MOONCAKE}\n{{"timestamp": {"[" * 100_000}\n', 2, "says nothing of"),
+        (f'{MOONCAKE}\n{{"timestamp": {"9" * 400}\n', 2, "says nothing of"),
     ],
 )
 def test_lines_that_cannot_be_requests_are_told(trace, text, line, said):

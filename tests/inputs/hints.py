@@ -239,6 +239,9 @@ BY_THE_WRITER = (
     r"count the weights of the checkpoint|count all tokens of (?:the data set|a day), .*",
     r"a rank is a small part of the width|a name has at most 120 characters",
     r"replace that rule by its id|give one of them another id",
+    r"write a number; `applies` also takes .*|write true or false, without quotes",
+    r"write each under its id: .*|keep one of them, without these marks|write the character itself",
+    r"use single quotes, they take a backslash as it is",
 )
 """Hints that ask for what the writer alone knows, or for more than an edit of the file."""
 

@@ -74,6 +74,11 @@ def test_a_job_that_is_written_otherwise_is_told_how_to_write_it(written):
     assert told in (HINTS[written], [HINTS[written]])
 
 
+def test_of_hundreds_of_mistakes_a_hundred_are_told():
+    more = "".join(f"  job-{number}: {{fixed: {{gpus: none}}}}\n" for number in range(500))
+    assert len(findings(f"{job('{fixed: {gpus: 1}}')}{more}")) == 100
+
+
 def test_entries_without_names_are_told_to_have_them():
     text = job("{fixed: {gpus: 1}}").replace("  one: ", "  - ")
 

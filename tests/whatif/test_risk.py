@@ -261,6 +261,9 @@ def test_confidence_narrows_with_more_futures():
         ("offers.h100.price_usd]", "offers.h10.price_usd]", "5:38", "states no number"),
         ("offers.h100.price_usd]", "jobs.talk]", "5:38", "states no number"),
         ("offers.h100.price_usd]", "offers.h100.node_type]", "5:38", "states no number"),
+        ("offers.h100.price_usd]", "offers.h100.price_us]", "5:38", "mean 'price_usd'"),
+        ("offers.h100.price_usd]", "finance.pue]", "5:38", "state the value there"),
+        ("[0.8, 1, 1.5]", "[0.8, 1, 1.5, 2]", "5:", "has 4 entries, at most 3"),
         ("[0.8, 1, 1.5]", "[-1, 1, 1.5]", "5:37", ""),
         ("jobs.search.count, ", "offers.h100.price_usd, ", "6:37", "by 'price' already"),
         ("seed: 7", "apply: [calmer]", "3:9", "no scenario or override 'calmer'"),
@@ -275,8 +278,9 @@ def test_mistakes_are_told_with_their_place(read, wrong, right, place, message):
 
     with pytest.raises(InputError) as refusal:
         drawn()
-    headline = refusal.value.findings[0].headline()
-    assert message in headline
+    finding = refusal.value.findings[0]
+    headline = finding.headline()
+    assert message in f"{headline} {finding.hint}"
     assert not place or f"futures.yaml:{place}" in headline
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, NotKnown
 from planner.inputs.reading.document import Path, YamlDocument, dotted
+from planner.inputs.reading.reader import MOST_FINDINGS
 from planner.inputs.reading.shape import FieldTree, alternatives
 from planner.inputs.reading.words import Told, kept_as_written, told
 
@@ -130,6 +131,8 @@ def _refusal(
     found = Told((), frozenset(), frozenset())
     if error is not None:
         found = told(document, known_as, error)
+    if error is not None and error.error_count() > MOST_FINDINGS:
+        return InputError(*_in_order(found.findings))
     known = _model(model, document.data, _tree((*found.wrong, *empty), found.odd))
     findings = [*found.findings, *_empty(document, model, found.findings, empty)]
     said = {(finding.path, finding.message) for finding in findings}
@@ -138,8 +141,11 @@ def _refusal(
         for path, message in _contradictions(known, (*found.wrong, *found.odd, *empty))
         if (dotted(path) or None, message) not in said
     )
-    in_order = sorted(findings, key=lambda f: (f.line or 0, f.column or 0))
-    return InputError(*in_order, known=known)
+    return InputError(*_in_order(findings), known=known)
+
+
+def _in_order(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda f: (f.line or 0, f.column or 0))
 
 
 def _empty(

@@ -56,6 +56,14 @@ _AT_PROBLEM: dict[str, tuple[str, str | None]] = {
         "a value is missing here",
         "write the value, or close the list or mapping",
     ),
+    "did not find expected hexdecimal number": (
+        "unknown escape in a text in double quotes",
+        "use single quotes, they take a backslash as it is",
+    ),
+    "found invalid Unicode character escape code": (
+        "an escape in double quotes stands for no character",
+        "write the character itself",
+    ),
     "found duplicate": ("a directive stands twice", None),
     "block sequence entries are not allowed": (
         "a '-' stands where a value is expected",
@@ -89,6 +97,8 @@ _AT_START: dict[str, tuple[str, str | None]] = {
 """The same for messages about where the problem began."""
 
 
+_CONFLICT = ("<<<<<<<", "=======", ">>>>>>>")
+"""How lines begin that a version control system leaves where two changes meet."""
 _FILL_IN = "fill the template in before planning"
 _LIKE_A_SIGN = re.compile("[\u00a0\u2000-\u200a\u202f\u3000\uff1a]")
 """Spaces and colons of word processors, which are letters to YAML."""
@@ -120,6 +130,13 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
         index, column, size = long_key
         message = f"a key of {size:,} characters is too long"
         hint = f"a name has at most {_LONGEST_NAME} characters"
+    elif lines[index].startswith(_CONFLICT):
+        message, hint = (
+            "two versions of the file meet here",
+            "keep one of them, without these marks",
+        )
+    elif lines[index].lstrip().startswith("{%"):
+        message, hint = "a statement of a template stands here", _FILL_IN
     elif "cannot start any token" in problem or "tab character" in problem:
         message, hint = _bad_character(lines[index], column)
     elif odd := _LIKE_A_SIGN.search("\n".join(lines[max(0, index - 1) : index + 1])):

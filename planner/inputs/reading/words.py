@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from planner.errors import Finding
 from planner.inputs.reading.document import Path, Refused, YamlDocument, dotted
 from planner.inputs.reading.hints import EXPONENT, figure_hint, is_nothing, values_for
+from planner.inputs.reading.reader import MOST_FINDINGS
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.text import count_of, described, nearest, one_of, pieces
 
@@ -82,7 +83,7 @@ def told(document: YamlDocument, model: type[BaseModel], error: ValidationError)
     """Return one finding for each path with a mistake that was not reported before."""
     shape = FieldTree(model)
     by_path: dict[Path, list[_Mistake]] = {}
-    for detail in error.errors(include_url=False):
+    for detail in error.errors(include_url=False)[:MOST_FINDINGS]:
         mistake = _mistake(document.data, detail)
         by_path.setdefault(mistake.path, []).append(mistake)
     clearest = {path: _clearest(mistakes) for path, mistakes in by_path.items()}
@@ -375,6 +376,9 @@ def _rest(mistake: _Mistake) -> str:
         return f"has {count_of(found, 'entry', 'entries')}, at least {least} are needed"
     if mistake.kind == "string_too_short":
         return "must not be blank"
+    if mistake.kind == "too_long" and not isinstance(mistake.value, str):
+        found, most = mistake.context["actual_length"], mistake.context["max_length"]
+        return f"has {count_of(found, 'entry', 'entries')}, at most {most} may stand"
     if mistake.kind in ("string_too_long", "too_long"):
         return f"{shown} is too long, at most {mistake.context['max_length']} characters"
     if mistake.kind == "string_pattern_mismatch":

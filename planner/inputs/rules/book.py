@@ -80,6 +80,10 @@ def _in_rule(givers: _Givers, known: Set[str], rule: Rule) -> Iterator[Mistake]:
             yield Mistake(rule.id, place, message, did_you_mean(name, sorted(known)))
     for name, condition in rule.applies.items():
         yield from _condition(rule, name, condition)
+    for number, example in enumerate(rule.examples):
+        for name, value in example.given.items():
+            place = ("examples", str(number), "given", name)
+            yield from _values(rule, place, name, (value,))
     for name, needed in rule.inputs.items():
         yield from _input_unit(givers, rule, name, needed.unit)
     yield from _given(givers, rule)
@@ -87,14 +91,29 @@ def _in_rule(givers: _Givers, known: Set[str], rule: Rule) -> Iterator[Mistake]:
 
 def _condition(rule: Rule, name: str, condition: RuleCondition) -> Iterator[Mistake]:
     fact, place = FACTS.get(name), ("applies", name)
+    if fact is not None and fact.kind != "number" and condition.bounds:
+        yield Mistake(rule.id, place, f"{name} is {fact.unit}, it has no minimum or maximum")
+    yield from _values(rule, place, name, (*(condition.one_of or ()), *condition.not_in))
+
+
+_WRITTEN = {
+    "number": "write a number; `applies` also takes {min: …}, {max: …}, {above: …} and {below: …}",
+    "truth": "write true or false, without quotes",
+}
+
+
+def _values(
+    rule: Rule, place: tuple[str, ...], name: str, values: Iterable[bool | Decimal | str]
+) -> Iterator[Mistake]:
+    """Find values that a fact cannot have."""
+    fact = FACTS.get(name)
+    kinds = {bool: "truth", str: "text"}
     if fact is None:
         return
-    if fact.kind != "number" and condition.bounds:
-        yield Mistake(rule.id, place, f"{name} is {fact.unit}, it has no minimum or maximum")
-    kinds = {bool: "truth", str: "text"}
-    for value in (*(condition.one_of or ()), *condition.not_in):
+    for value in values:
         if kinds.get(type(value), "number") != fact.kind:
-            yield Mistake(rule.id, place, f"{value_text(value)!r} is no {fact.unit} for {name}")
+            message = f"{value_text(value)!r} is no {fact.unit} for {name}"
+            yield Mistake(rule.id, place, message, _WRITTEN.get(fact.kind))
         elif fact.choices and value not in fact.choices:
             message = f"{value_text(value)!r} is not one of {', '.join(fact.choices)}"
             yield Mistake(rule.id, place, message, did_you_mean(str(value), sorted(fact.choices)))
@@ -161,8 +180,8 @@ class RuleBook(Frozen):
     """All rules by id, checked against each other."""
 
     rules: dict[str, Rule]
-    own: frozenset[str] = frozenset()
-    """Ids of the rules that come from the user's files rather than the shipped ones."""
+    own: dict[str, Finding] = Field(default_factory=dict)
+    """Ids of the rules that come from the user's files, each with its place there."""
 
     @classmethod
     def of(
@@ -179,7 +198,13 @@ class RuleBook(Frozen):
         by_id = {rule.id: rule for rule in rules}
         by_id = {rule_id: by_id[rule_id] for rule_id in sorted(by_id)}
         refuse(mistake.finding(origin.get(mistake.rule)) for mistake in mistakes(by_id))
-        return cls(rules=by_id, own=frozenset(own))
+        places = {one: Mistake(one, (), "").finding(origin.get(one)) for one in own}
+        return cls(rules=by_id, own=places)
+
+    def finding(self, rule: Rule, message: str, hint: str | None = None) -> Finding:
+        """Return what is wrong with a rule as it is applied, with its place if the user has it."""
+        at = self.own.get(rule.id, Finding("", path=rule.id))
+        return replace(at, message=message, hint=hint)
 
     @cached_property
     def by_result(self) -> dict[str, tuple[Rule, ...]]:
@@ -323,8 +348,12 @@ def _with_cases(document: YamlDocument, findings: list[Finding]) -> YamlDocument
     found: dict[str, Any] = {}
     branch: dict[str | int, Entry] = {}
     for key, rule in rules.items():
-        cases = _mapping(rule).get("cases")
+        cases = _mapping(rule).get("cases", key)
         group = document.entry(("rules", key))
+        if cases is not key and not _mapping(cases):
+            message, hint = "is no mapping of rules by id", "write each under its id: {ours/a: {…}}"
+            findings.append(document.finding(("rules", key, "cases"), message, hint))
+            continue
         if not isinstance(cases, dict):
             cases, shared, entries = {key: rule}, {}, {key: group}
         else:

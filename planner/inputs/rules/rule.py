@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from planner.inputs.base import Basis, Day, Frozen, Name, Number
+from planner.inputs.base import LARGEST, Basis, Day, Frozen, Name, NotNegative, Number
 from planner.inputs.rules.expression import (
     Exact,
     Expression,
@@ -99,6 +99,18 @@ class RuleCondition(Frozen):
     below: Number | None = None
     known: bool | None = None
     """`known: false` holds where nothing is known of the fact."""
+
+    @model_validator(mode="after")
+    def _can_hold(self) -> RuleCondition:
+        if self.known is False and (self.one_of or self.not_in or self.bounds):
+            raise ValueError("nothing is known of it then: leave out either `known` or the rest")
+        least = max(one for one in (self.min, self.above, -LARGEST) if one is not None)
+        most = min(one for one in (self.max, self.below, LARGEST) if one is not None)
+        if least > most or (least == most and least in (self.above, self.below)):
+            raise ValueError(f"holds for no figure: {self.describe()}")
+        if self.one_of and set(self.one_of) <= set(self.not_in):
+            raise ValueError(f"holds for no value: {self.describe()}")
+        return self
 
     def holds(self, value: Value | None) -> bool:
         """Return whether a fact's value, None if unknown, meets the condition."""
@@ -188,7 +200,7 @@ class Example(Frozen):
     """A sentence."""
     given: dict[str, Scalar] = Field(default_factory=dict)
     expect: Scalar
-    tolerance: Number | None = None
+    tolerance: NotNegative | None = None
     """How far the answer may be off, in the unit of the result; exact if left out."""
 
 
