@@ -56,6 +56,7 @@ Optimizer = Literal[
 ]
 LossKernel = Literal[
     "plain",
+    "plain-kept-logits",
     "plain-fp32-logits",
     "plain-16bit",
     "chunked",
@@ -204,10 +205,10 @@ class Tune(_OneModel):
     `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[LossKernel, AsFact()] = "plain"
     """Loss kernel: `plain` has the logits and their loss in 32 bit, `plain-16bit` in 16 bit,
-    `plain-fp32-logits` with one more copy; `chunked` widens 16-bit logits a part at a time,
-    `compiled` not in memory; `fused` has logits and loss in one kernel; `fused-linear` (Liger, cut
-    cross-entropy) never holds all logits; `no-logits` has none (embedding models, rerankers,
-    classifiers)."""
+    `plain-kept-logits` keeps the model's logits beside them, `plain-fp32-logits` keeps them
+    widened; `chunked` widens 16-bit logits a part at a time, `compiled` not in memory; `fused` has
+    logits and loss in one kernel; `fused-linear` (Liger, cut cross-entropy) never holds all logits;
+    `no-logits` has none (embedding models, rerankers, classifiers)."""
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact()] = "plain"
     """Kernels of norms and gates; `fused`: one each (Liger, Transformer Engine, Unsloth,
     torch.compile)."""
