@@ -79,7 +79,8 @@ def test_engines_are_planned_at_one_speed_but_for_what_a_prompt_keeps_waiting(si
         on(size(load=LOAD, concurrency=32, engine=engine, engine_version=version), H100).serving
         for engine, version in (("vllm", "0.14"), ("sglang", None), ("tensorrt-llm", None))
     )
-    assert sglang == vllm
+    assert sglang.planned_requests_per_second == vllm.planned_requests_per_second
+    assert sglang.tpot_ms == vllm.tpot_ms
     more = tensorrt_llm.planned_requests_per_second / vllm.planned_requests_per_second
     assert 1 < more < 1.2
 
@@ -125,6 +126,16 @@ def test_latent_attention_takes_longer_on_older_sglang(replica, engine, version,
 )
 def test_sums_over_pcie_take_time_of_their_own(replica, gpu_type, gpus, milliseconds):
     at = replica({"model": "llama-3.1-8b", "load": LOAD}, 8, gpu_type, gpus)
+    assert at("sums_overhead_s", 1) * 1000 == pytest.approx(milliseconds)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "version", "milliseconds"),
+    [(1, "0.11", 0), (4, "0.11", 0.024), (4, "1.0", 0), (4, None, 0)],
+)
+def test_sums_took_longer_with_older_tensorrt_llm(replica, gpus, version, milliseconds):
+    job = {"model": "llama-3.1-8b", "load": LOAD, "engine": "tensorrt-llm"}
+    at = replica(job | {"engine_version": version}, 8, H100, gpus)
     assert at("sums_overhead_s", 1) * 1000 == pytest.approx(milliseconds)
 
 
@@ -194,3 +205,34 @@ def test_a_layer_of_one_block_takes_half_of_the_launches(replica):
 
     lone, pair = per_layer("nemotron-3-nano-30b-a3b", 52), per_layer("qwen3.5-35b-a3b", 40)
     assert lone == pytest.approx((pair[0] / 2, pair[1] / 2))
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "steps"),
+    [("vllm", "0.14.0", 1), ("vllm", "0.13.1", 0), ("vllm", None, 0), ("sglang", "0.5.9", 0)],
+)
+def test_a_first_token_waits_for_the_step_that_newer_vllm_has_prepared(
+    replica, engine, version, steps
+):
+    job = {"model": "llama-3.1-8b", "load": LOAD, "engine": engine, "engine_version": version}
+    at = replica(job | {"latency": {"ttft_ms": 1000, "percentile": 50}}, 4)
+    later = at("ttft_ms") - 1000 * (at("prefill_s") + at("prefill_launch_s"))
+    waiting = later / (1000 * at("decode_step_s"))
+    assert waiting == pytest.approx(1.5 + steps, abs=0.4)
+
+
+@pytest.mark.parametrize(
+    ("model", "version", "milliseconds"),
+    [
+        ("qwen2.5-0.5b", "0.20", 5),
+        ("qwen2.5-0.5b", "0.7.3", 0),
+        ("llama-3.1-70b", "0.20", 0),
+    ],
+)
+def test_the_server_of_vllm_shows_where_the_products_of_a_prompt_are_short(
+    replica, model, version, milliseconds
+):
+    load = {"requests_per_second": 1, "input_tokens": 100, "output_tokens": 100}
+    job = {"model": model, "load": load, "engine": "vllm", "engine_version": version}
+    at = replica(job, 4, gpus=4 if model == "llama-3.1-70b" else 1)
+    assert at("server_s") * 1000 == pytest.approx(milliseconds, abs=0.5)
