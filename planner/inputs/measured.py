@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from pydantic import AfterValidator, Field, model_validator
 
 from planner.errors import InputError, refuse
-from planner.inputs.base import Bits, Frozen, Name, PositiveCount, PositiveNumber
+from planner.inputs.base import Bits, Frozen, KvBits, Name, PositiveCount, PositiveNumber
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import Fault, fault_of_name
 from planner.inputs.checks.jobs import out_of_place
@@ -134,6 +134,8 @@ class ServingMeasurement(_Run):
     """Model id of the catalog."""
     bits: Bits
     """Bits of a weight."""
+    kv_bits: KvBits = 16
+    """Bits of an element of the KV cache."""
     gpu_type: str
     """GPU type id of the catalog."""
     input_tokens: PositiveCount
@@ -196,6 +198,7 @@ class ServingMeasurement(_Run):
         serve = {
             "model": self.model,
             "bits": self.bits,
+            "kv_bits": self.kv_bits,
             "concurrency": self.concurrency or MOST_AT_ONCE,
             "gpus_per_replica": self.gpus,
             **self._engine,

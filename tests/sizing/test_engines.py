@@ -79,7 +79,8 @@ def test_engines_are_planned_at_one_speed_but_for_what_a_prompt_keeps_waiting(si
         on(size(load=LOAD, concurrency=32, engine=engine, engine_version=version), H100).serving
         for engine, version in (("vllm", "0.14"), ("sglang", None), ("tensorrt-llm", None))
     )
-    assert sglang == vllm
+    assert sglang.planned_requests_per_second == vllm.planned_requests_per_second
+    assert sglang.tpot_ms == vllm.tpot_ms
     more = tensorrt_llm.planned_requests_per_second / vllm.planned_requests_per_second
     assert 1 < more < 1.2
 
@@ -101,6 +102,16 @@ def test_engines_are_planned_at_one_speed_but_for_what_a_prompt_keeps_waiting(si
 def test_the_gpu_waits_for_the_host_of_older_engines(replica, engine, version, milliseconds):
     job = {"model": "llama-3.1-8b", "load": LOAD, "engine": engine, "engine_version": version}
     assert replica(job, 64)("host_overhead_s", 64) * 1000 == pytest.approx(milliseconds)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "version", "milliseconds"),
+    [(1, "0.11", 0), (4, "0.11", 0.024), (4, "1.0", 0), (4, None, 0)],
+)
+def test_sums_took_longer_with_older_tensorrt_llm(replica, gpus, version, milliseconds):
+    job = {"model": "llama-3.1-8b", "load": LOAD, "engine": "tensorrt-llm"}
+    at = replica(job | {"engine_version": version}, 8, H100, gpus)
+    assert at("sums_overhead_s", 1) * 1000 == pytest.approx(milliseconds)
 
 
 def test_tensorrt_llm_runs_on_nvidia_alone(size):
@@ -148,3 +159,34 @@ def test_a_short_prompt_runs_in_the_captured_graphs_of_vllm_since_0_8(replica):
     assert launch(512) == launch(512, version="0.8.5") == launch(1000, cached=0.5) == 0
     assert launch(513) == launch(512, version="0.7.3") > 0
     assert launch(512, engine="sglang") > 0
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "steps"),
+    [("vllm", "0.14.0", 1), ("vllm", "0.13.1", 0), ("vllm", None, 0), ("sglang", "0.5.9", 0)],
+)
+def test_a_first_token_waits_for_the_step_that_newer_vllm_has_prepared(
+    replica, engine, version, steps
+):
+    job = {"model": "llama-3.1-8b", "load": LOAD, "engine": engine, "engine_version": version}
+    at = replica(job | {"latency": {"ttft_ms": 1000, "percentile": 50}}, 4)
+    later = at("ttft_ms") - 1000 * (at("prefill_s") + at("prefill_launch_s"))
+    waiting = later / (1000 * at("decode_step_s"))
+    assert waiting == pytest.approx(1.5 + steps, abs=0.4)
+
+
+@pytest.mark.parametrize(
+    ("model", "version", "milliseconds"),
+    [
+        ("qwen2.5-0.5b", "0.20", 5),
+        ("qwen2.5-0.5b", "0.7.3", 0),
+        ("llama-3.1-70b", "0.20", 0),
+    ],
+)
+def test_the_server_of_vllm_shows_where_the_products_of_a_prompt_are_short(
+    replica, model, version, milliseconds
+):
+    load = {"requests_per_second": 1, "input_tokens": 100, "output_tokens": 100}
+    job = {"model": model, "load": load, "engine": "vllm", "engine_version": version}
+    at = replica(job, 4, gpus=4 if model == "llama-3.1-70b" else 1)
+    assert at("server_s") * 1000 == pytest.approx(milliseconds, abs=0.5)
