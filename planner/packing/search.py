@@ -74,13 +74,15 @@ def search(
     time_limit_s: float,
     progress: Callable[[str], None] | None = None,
     nodes: NodeCounts = (),
+    tie_break: bool = True,
 ) -> Incumbent:
     """Search until the gap is closed or the time is over.
 
-    `nodes` of the first supplies are known to suffice and are tried first. Raises Infeasible if
-    that is proved, and LimitError if time ends before any packing is found.
+    `nodes` of the first supplies are known to suffice and are tried first. Without `tie_break`,
+    units are on any GPUs of plans that cost the same. Raises Infeasible if that is proved, and
+    LimitError if time ends before any packing is found.
     """
-    return Search(problem, asked_gap, time_limit_s, progress, nodes).run()
+    return Search(problem, asked_gap, time_limit_s, progress, nodes, tie_break=tie_break).run()
 
 
 def nodes_entering(master: MasterProgram, values: Sequence[float]) -> NodeCounts:
@@ -119,11 +121,13 @@ class Search:
         time_limit_s: float,
         progress: Callable[[str], None] | None = None,
         nodes: NodeCounts = (),
+        *,
+        tie_break: bool = True,
     ) -> None:
         """State the program and what lays out its units."""
         self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
         self._say = progress or (lambda _: None)
-        self._nodes = nodes
+        self._nodes, self._tie_break = nodes, tie_break
         self._master = build_master(problem)
         self._problem = problem = self._master.problem
         self._layouts = Layouts(self._master, self._in_time)
@@ -281,7 +285,7 @@ class Search:
     def _units_on(self, counted: _Values) -> Iterator[_Values]:
         """Yield whole units on counted nodes, in one way after another.
 
-        On the cheapest GPUs; if runs are few, also by random prices.
+        On the cheapest GPUs, if ties count; if runs are few, also by random prices.
         """
         master = self._master
         held = {index: float(round(counted[index])) for index in master.acquire.values()}
@@ -290,7 +294,7 @@ class Search:
             for number, index in master.moved.items()
             if self._problem.classes[number].move_cents
         }
-        ways = [on_cheapest_gpus(master)]
+        ways = [on_cheapest_gpus(master) if self._tie_break else master.program]
         if self._runs and len(master.mode) <= _FEW_MODES:
             ways += (at_random(master, seed) for seed in range(_DRAWN))
         for program in ways:

@@ -22,7 +22,7 @@ from planner.inputs.text import some_of
 from planner.packing import Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.search import bound_cents
+from planner.packing.search import bound_cents, search
 from planner.packing.solution import Status
 from planner.packing.work import spent
 from planner.planning.assemble import Request, SolvedPortfolio
@@ -75,17 +75,16 @@ class ChoicePrices:
 
     def cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
         """Return the cost of the best other plan in cents; None unless both are proved."""
-        left_s = self.deadline - spent()
+        left_s, gap = self.deadline - spent(), self.request.asked_gap
         if self.solved.solution.status is not Status.PROVED or left_s <= 0:
             return "not proved", None
         try:
-            found = attempt(other, asked_gap=self.request.asked_gap, time_limit_s=left_s)
+            found = search(other.problem, asked_gap=gap, time_limit_s=left_s, tie_break=False)
         except Infeasible:
             return "no other plan", None
         except LimitError:
             return "not proved", None
-        proved = found.status is Status.PROVED
-        return ("proved", found.cost_cents) if proved else ("not proved", None)
+        return ("proved", found.cost_cents) if found.closed(gap) else ("not proved", None)
 
     def dearer(self, other: Translation) -> tuple[OtherPlan, int | None]:
         """Return by how many cents the best other plan is dearer; None unless both are proved."""
@@ -185,8 +184,12 @@ class ChoicePrices:
         always = settings.run_utilization.model_copy(update={"value": Decimal(1)})
         settings = settings.model_copy(update={"run_utilization": always})
         inputs = self.solved.inputs.model_copy(update={"settings": settings})
-        tuned = {name: job for name, job in inputs.scenario.jobs.items() if job.kind != "serve"}
-        anew = {one.name: one for one in self.request.sizers.portfolio(_with_jobs(inputs, tuned))}
+        timed = {
+            name: job
+            for name, job in inputs.scenario.jobs.items()
+            if job.run or (job.tune and job.tune.dataset_tokens)
+        }
+        anew = {one.name: one for one in self.request.sizers.portfolio(_with_jobs(inputs, timed))}
         others = translate(inputs, tuple(anew.get(job.name, job) for job in self.solved.jobs))
         try:
             bound = bound_cents(

@@ -446,7 +446,7 @@ def _nearer(objection: Rejection | None, placed: Rejection) -> Rejection:
 
 
 def _requests(count: Exact) -> Known:
-    return Known(count, "requests", "tried")
+    return Known(exact(count), "requests", "tried")
 
 
 def _as_good_beside_others(other: Candidate, candidate: Candidate) -> bool:

@@ -200,6 +200,8 @@ class _Open(NamedTuple):
     """What remains to be decided: names, and tests of their values."""
     assumed: Sequence[str]
     """What nobody stated and the settled conditions rest on."""
+    inputs: Sequence[tuple[str, Known | None]]
+    """Its figures, each with what stands in where it is unknown."""
 
 
 class _Changes(NamedTuple):
@@ -228,16 +230,17 @@ class _OpenRules:
         if rule.id not in self._opened:
             conditions: list[tuple[str, Callable[[Value | None], bool]]] = []
             assumed: list[str] = []
-            self._opened[rule.id] = _Open(rule, conditions, assumed)
+            self._opened[rule.id] = None
             for name, condition in rule.applies.items():
                 known = self._facts.get(name)
                 if known is None:
                     conditions.append((name, condition.holds))
                 elif not condition.holds(known.value):
-                    self._opened[rule.id] = None
-                    break
+                    return None
                 elif known.origin == ASSUMED:
                     assumed.append(_left_open(name, known))
+            inputs = [(name, _stand_in(declared)) for name, declared in rule.inputs.items()]
+            self._opened[rule.id] = _Open(rule, conditions, assumed, inputs)
         return self._opened[rule.id]
 
     def giving(self, name: str) -> tuple[_Open, ...]:
@@ -315,14 +318,16 @@ class Reasoning:
 
     def holds(self, rule: Rule) -> bool:
         """Return whether an exclusion or warning applies: its conditions and its formula hold."""
+        opened = self._rules.open(rule)
+        if opened is None:
+            return False
         if rule.id not in self._held:
             parent = self._parent
             if parent is not None and self._changes.results.isdisjoint(rule.asks):
                 self._held[rule.id] = parent.holds(rule)
             else:
-                opened = self._rules.open(rule)
-                held = opened is not None and self._speaks(opened)
-                if opened is not None and held and rule.expression is not None:
+                held = self._speaks(opened)
+                if held and rule.expression is not None:
                     gathered = self._gather(opened)
                     held = gathered is not None and bool(self._evaluate(rule, gathered[0]))
                 self._held[rule.id] = held
@@ -363,9 +368,8 @@ class Reasoning:
             rule = speaking[0].rule
             if rule.expression is None:
                 raise ValueError(name)
-            for needed, declared in rule.inputs.items():
+            for needed, stand_in in speaking[0].inputs:
                 if not is_known(needed):
-                    stand_in = _stand_in(declared)
                     if stand_in is None:
                         return False
                     figure = float(stand_in.value)
@@ -422,7 +426,10 @@ class Reasoning:
         return self._spoke[name]
 
     def _speaks(self, opened: _Open) -> bool:
-        return all(holds(self.value(name)) for name, holds in opened.conditions)
+        for name, holds in opened.conditions:  # noqa: SIM110 - asked too often for a generator
+            if not holds(self.value(name)):
+                return False
+        return True
 
     def _largest_floor(self, name: str, speaking: Sequence[_Open]) -> Derivation | None:
         """Return the largest of several floors; any other conflict is an error."""
@@ -476,21 +483,19 @@ class Reasoning:
             decided = self.derive(name)
             if decided is not None and decided.rule is not None:
                 needs.append(decided)
-        for name, declared in opened.rule.inputs.items():
+        for name, stand_in in opened.inputs:
             derivation = self.derive(name)
+            known = derivation.known if derivation else stand_in
+            if known is None:
+                return None
             if derivation is None:
-                known = _stand_in(declared)
-                if known is None:
-                    return None
                 if known.origin == ASSUMED:
-                    meaning = declared.meaning or name
+                    meaning = opened.rule.inputs[name].meaning or name
                     assumed.append(f"{meaning} {value_text(known.value)} ({opened.rule.id})")
-            else:
-                known = derivation.known
-                if derivation.rule is not None:
-                    needs.append(derivation)
-                elif known.origin == ASSUMED:
-                    assumed.append(_left_open(name, known))
+            elif derivation.rule is not None:
+                needs.append(derivation)
+            elif known.origin == ASSUMED:
+                assumed.append(_left_open(name, known))
             inputs.append((name, known))
         return tuple(inputs), tuple(needs), tuple(assumed)
 
