@@ -168,14 +168,15 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
 def _each(problem: Problem, demand: Demand) -> str:
     """Return a unit's GPUs on each GPU type, in the quarter that takes most; empty if one suffices.
 
-    Only GPU types on whose nodes it may be: those by the hour are for runs alone.
+    Its runs may follow each other, so that one counts. Only GPU types on whose nodes it may be:
+    those by the hour are for runs alone.
     """
     may_be_on = {problem.pools[number].gpu_type for number in _pools(problem, demand)}
     most: dict[str, int] = {}
     for choice in demand.choices:
         if choice.gpu_type not in may_be_on:
             continue
-        copies = max(map(choice.copies_in, demand.quarters))
+        copies = 1 if choice.shape.is_run else max(map(choice.copies_in, demand.quarters))
         gpus = choice.shape.gpus * copies
         most[choice.gpu_type] = min(gpus, most.get(choice.gpu_type, gpus))
     if max(most.values(), default=1) == 1:
