@@ -58,6 +58,7 @@ def warning_notes(
         *_for_a_few_hours(inputs, plan),
         *_illustrative(inputs),
         *_on_apis(inputs, plan),
+        *_at_all_hours(inputs),
         *unit_slips(inputs, plan),
         *unlikely_figures(inputs),
         *_named_in_vain(inputs),
@@ -113,6 +114,34 @@ def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
             text=f"{names} may wait no longer than `latency` says, "
             "and nothing here holds an API to that: its contract must",
             origin="apis",
+        )
+
+
+def _at_all_hours(inputs: Inputs) -> Iterator[Note]:
+    """Warn of traffic without a peak, where replicas or the price of an API rest on that alone."""
+    silent = {
+        name: job.load
+        for name, job in sorted(inputs.scenario.jobs.items())
+        if job.load and "peak_to_mean" not in job.load.model_fields_set
+    }
+    by_day = [name for name, load in silent.items() if load.tokens_per_day is not None]
+    if by_day:
+        yield Note(
+            text=f"{some_of(by_day, _JOBS_NAMED)}: the tokens of a day are planned as if they came "
+            "evenly in 24 hours, as `peak_to_mean` is left open; replicas for the busiest minutes "
+            "may be several times as many",
+            origin="jobs",
+        )
+    on_apis = [
+        name
+        for name, load in silent.items()
+        if load.tokens_per_day is None and inputs.scenario.jobs[name].api == "allowed"
+    ]
+    if on_apis and inputs.scenario.apis:
+        yield Note(
+            text=f"{some_of(on_apis, _JOBS_NAMED)}: APIs are paid as if the traffic came at all "
+            "hours, as `peak_to_mean` is left open; state the mean of the quarter, and its peak",
+            origin="jobs",
         )
 
 
@@ -465,6 +494,7 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
         *_moves(inputs),
         *_beside_the_price(inputs),
         *_from_sizing(jobs, lambda sizing: sizing.assumptions),
+        *_flat_traffic(inputs),
     )
 
 
@@ -484,6 +514,21 @@ def _defaults(inputs: Inputs) -> Iterator[Note]:
         )
     for rule, reason in sorted(inputs.scenario.policies.waived_rules.items()):
         yield Note(text=f"rule {rule} is waived: {reason}", origin="policies.waived_rules")
+
+
+def _flat_traffic(inputs: Inputs) -> Iterator[Note]:
+    """Note endpoints whose traffic nobody said to have a peak."""
+    silent = sorted(
+        name
+        for name, job in inputs.scenario.jobs.items()
+        if job.load and "peak_to_mean" not in job.load.model_fields_set
+    )
+    if silent:
+        yield Note(
+            text="traffic of the busiest minutes over the figure stated: 1 (the job leaves it "
+            "open)",
+            origin=f"job{'s' * (len(silent) > 1)} {some_of(silent, _JOBS_NAMED)}",
+        )
 
 
 def _catalog_figures(inputs: Inputs) -> Iterator[Note]:
