@@ -138,6 +138,8 @@ class Inputs(Frozen):
     """In the order in which they were made."""
     question: str = ""
     """The whole scenario as YAML, in an order of its own."""
+    not_in_fleet: tuple[str, ...] = ()
+    """What an earlier plan, which says what runs today, has ordered and the fleet lacks."""
     options: Options = Options()
 
     @property

@@ -52,6 +52,7 @@ def warning_notes(
     """List the warnings for a plan, those that decide about money first."""
     return (
         *_not_proved(solution),
+        *(Note(text=text, origin="fleet") for text in inputs.not_in_fleet),
         *_retiring(inputs, plan),
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),

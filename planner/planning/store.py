@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from planner.inputs.checks.jobs import not_staying
 from planner.inputs.load import Question
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED, InputFile
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import (
     NodePlace,
     ResolvedScenario,
@@ -31,7 +33,7 @@ from planner.inputs.scenario.scenario import (
     plain,
 )
 from planner.inputs.settled import Inputs
-from planner.inputs.text import some_of
+from planner.inputs.text import count_of, some_of
 from planner.planning.plan import FORMAT, Node, Plan, Provenance
 from planner.planning.verify import verify
 from planner.sizing import DerivationStep
@@ -339,7 +341,9 @@ def carried_over(
     `text` is the earlier plan.json, read from `path`. What counts is its quarter before the first
     one of this horizon. Jobs that the scenario no longer has, units beyond those of its first
     quarter, and runs of some hours have ended. Nodes that the scenario does not own, such as rented
-    ones, count by their pool. `warn` is called with each input of that plan that has changed.
+    ones, count by their pool. What it ordered before the day of this plan must stand in the fleet,
+    or a note says that it is lacking. `warn` is called with each input of that plan that has
+    changed.
 
     Raises CheckError if that plan fails its check, and InputError for a file that is no plan, a
     plan without that quarter, a scenario that states what runs itself, and pinned units that may
@@ -363,6 +367,7 @@ def carried_over(
             "scenario": scenario,
             "files": (*inputs.files, file),
             "question": _with_running(inputs.question, running, shown_as),
+            "not_in_fleet": tuple(_not_in_fleet(scenario, earlier)),
         }
     )
 
@@ -379,6 +384,37 @@ def _require_fitting(scenario: ResolvedScenario, earlier: Plan, label: str, show
     else:
         return
     raise InputError(Finding(message, shown_as, hint=hint))
+
+
+def _not_in_fleet(scenario: ResolvedScenario, earlier: Plan) -> Iterator[str]:
+    """Name nodes that were bought or are still reserved, but that the scenario does not own."""
+    first, day = scenario.horizon.first_quarter, scenario.horizon.earliest_order
+    label = str(first) if str(first) in earlier.quarters else earlier.quarters[-1]
+    lines = {(line.offer, line.quarter): line for line in earlier.acquisitions}
+    held, ordered = Counter[tuple[str, str]](), defaultdict[tuple[str, str], list[str]](list)
+    for node in earlier.nodes:
+        pool = (node.node_type, node.site)
+        if node.origin == "owned":
+            held[pool] += label in (*node.in_service, *node.off)
+        elif node.origin in ("buy", "reserve"):
+            line = lines[node.entry, node.in_service[0]]
+            ends = line.term_quarters and Quarter.parse(line.quarter) + line.term_quarters
+            if date.fromisoformat(line.order_by) < day and (not ends or ends > first):
+                held[pool] += 1
+                ordered[pool].append(node.entry)
+    for pool, offers in sorted(ordered.items()):
+        owned = sum(
+            entry.count
+            for entry in scenario.fleet.values()
+            if (entry.node_type, entry.site) == pool
+        )
+        if owned < held[pool]:
+            lacking = count_of(held[pool] - owned, "node")
+            yield (
+                f"`fleet` lacks {lacking} of {pool[0]} @ {pool[1]} that the earlier plan ordered "
+                f"before {day} ({some_of(sorted(set(offers)), 3)}): this plan acquires anew what "
+                "they would do; add those that were ordered, reserved ones with `retires`"
+            )
 
 
 def _with_running(question: str, running: tuple[Running, ...], shown_as: str) -> str:
