@@ -54,6 +54,7 @@ def warning_notes(
         *_not_proved(solution),
         *(Note(text=text, origin="fleet") for text in inputs.not_in_fleet),
         *_retiring(inputs, plan),
+        *_idle(inputs, plan),
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_for_a_few_hours(inputs, plan),
@@ -95,6 +96,32 @@ def _retiring(inputs: Inputs, plan: Plan) -> Iterator[Note]:
                 text=f"{count_of(kept[name], 'owned node')} of {name} ({entry.node_type} @ "
                 f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
                 origin=f"fleet.{name}",
+            )
+
+
+def _idle(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Warn of owned pools that run nothing at all while other nodes are paid for."""
+    policies, sites = inputs.scenario.policies, inputs.scenario.sites
+    for one in plan.pools if plan.acquisitions or plan.apis else ():
+        site = sites.get(one.site)
+        kept = one.gpu_type in policies.growth_reserve or any(
+            one.node_type in group.node_types
+            for group in (site.spare_groups.values() if site else ())
+        )
+        owned = [
+            node
+            for node in plan.nodes
+            if (node.node_type, node.site, node.origin) == (one.node_type, one.site, "owned")
+        ]
+        spare = spare_nodes(inputs, one.node_type, one.site)
+        if not kept and owned and not any(one.nodes_used) and max(one.nodes) > spare:
+            entries_ = sorted({node.entry for node in owned})
+            yield Note(
+                text=f"nothing runs on {one.node_type} @ {one.site} in any quarter, though GPUs "
+                f"or APIs are paid for elsewhere: {count_of(max(one.nodes), 'owned node')} "
+                f"{'costs' if max(one.nodes) == 1 else 'cost'} energy there all the same; "
+                "`planner explain` says why each job runs elsewhere",
+                origin=f"fleet.{entries_[0]}" if len(entries_) == 1 else "fleet",
             )
 
 
@@ -513,7 +540,20 @@ def _defaults(inputs: Inputs) -> Iterator[Note]:
             f"{', '.join(silent)}",
             origin="offers",
         )
-    for rule, reason in sorted(inputs.scenario.policies.waived_rules.items()):
+    policies, sites = inputs.scenario.policies, inputs.scenario.sites.values()
+    if "spare_nodes" not in policies.model_fields_set and not any(one.spare_nodes for one in sites):
+        yield Note(
+            text="no spare node is kept, so that a failed node stops its jobs",
+            origin=_SPARE_NODES,
+        )
+    reserved = any(offer.kind == "reserve" for _, offer in offers)
+    if reserved and "commitments" not in inputs.scenario.finance.model_fields_set:
+        yield Note(
+            text="what reservations cost after the horizon is shown and not charged, so that the "
+            "plan takes it for nothing",
+            origin="finance.commitments",
+        )
+    for rule, reason in sorted(policies.waived_rules.items()):
         yield Note(text=f"rule {rule} is waived: {reason}", origin="policies.waived_rules")
 
 

@@ -75,3 +75,28 @@ def test_deliveries_in_quarters_in_which_no_node_may_enter_service_are_warned_of
     warnings = json.loads(planner.plan(scenario({"offers": offers})).to_json())["warnings"]
     (told,) = (one for one in warnings if one["origin"] == "offers.late.deliveries")
     assert told["text"] == "no quarter of it is one of `available`: no node may enter service"
+
+
+NO_SPARE = "no spare node is kept, so that a failed node stops its jobs"
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({}, True),
+        (
+            {"fleet": {"old": {"node_type": "xe9680-a100", "count": 2, "may_switch_off": True}}},
+            False,
+        ),
+        ({"policies": {"spare_nodes": {"xe9680-a100": 2}}}, False),
+        ({"policies": {"growth_reserve": {"a100-80gb-sxm": "20%"}}}, False),
+        ({"jobs": {"chat": {"fixed": {"gpus": 2}, "gpu_types": ["a100-80gb-sxm"]}}}, False),
+    ],
+)
+def test_an_owned_pool_that_runs_nothing_is_told_where_other_nodes_are_paid_for(more, told):
+    old = {"old": {"node_type": "xe9680-a100", "count": 2}}
+    chat = {"chat": {"fixed": {"gpus": 2}, "gpu_types": ["h100-80gb-sxm"]}}
+    made = planner.plan(scenario({"fleet": old, "jobs": chat} | more))
+    idle = "nothing runs on xe9680-a100 @ main in any quarter, though GPUs or APIs are paid for"
+    assert any(idle in one for one in made.warnings) == told
+    assert (NO_SPARE in made.assumptions) == ("spare_nodes" not in more.get("policies", {}))

@@ -295,7 +295,10 @@ def _for_how_much(plan: Plan) -> str:
     if cents < 0:
         return f"with {money_short(-cents)} more received than paid in present value {span}{priced}"
     paid = sum(line.total_cents for line in plan.costs if line.name not in NOT_PAID)
-    told = f" ({money_short(paid)} to pay)" if paid != cents else ""
+    later = sum(line.committed_cents for line in plan.acquisitions)
+    parts = [f"{money_short(paid)} to pay"] if paid != cents or later else []
+    parts += [f"{money_short(later)} for reservations afterwards"] if later else []
+    told = f" ({', and '.join(parts)})" if parts else ""
     return f"for {money_short(cents)} net present cost {span}{told}{priced}"
 
 
