@@ -283,3 +283,17 @@ def test_traffic_that_is_said_to_have_no_peak_only_by_leaving_it_open_is_told(tr
     peak = "traffic of the busiest minutes over the figure stated: 1 (the job leaves it open)"
     assert (peak in made.assumptions) == ("peak_to_mean" not in traffic)
     assert "percentile of the latency: 95 (the job leaves it open)" in made.assumptions
+
+
+def test_alternatives_beside_an_api_are_planned_and_one_of_them_acquires_nothing_else():
+    jobs = {"rare": endpoint(0.01), "busy": endpoint(300)}
+    asked = scenario(jobs, {"hosted": hosted()})
+    found = {one["plan"]: one for one in planner.alternatives(asked).rows()}
+    assert (
+        found["APIs only"]["cost_usd"]
+        == planner.plan(asked, set=["offers.rent.maximum=0"]).cost_usd
+    )
+    assert found["do nothing"]["cost_usd"] == 0
+    assert found["earliest"]["cost_usd"] == found["cheapest"]["cost_usd"]
+    alone = planner.alternatives(scenario({"busy": endpoint(300, api=False)}, {}))
+    assert "APIs only" not in [one["plan"] for one in alone.rows()]
