@@ -138,8 +138,9 @@ class Inputs(Frozen):
     """In the order in which they were made."""
     question: str = ""
     """The whole scenario as YAML, in an order of its own."""
-    not_in_fleet: tuple[str, ...] = ()
-    """What an earlier plan, which says what runs today, has ordered and the fleet lacks."""
+    since_earlier: tuple[tuple[str, str], ...] = ()
+    """What the scenario seems to have missed of an earlier plan, which says what runs today:
+    sentences, and the sections of the scenario that they are about."""
     options: Options = Options()
 
     @property

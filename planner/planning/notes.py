@@ -52,7 +52,7 @@ def warning_notes(
     """List the warnings for a plan, those that decide about money first."""
     return (
         *_not_proved(solution),
-        *(Note(text=text, origin="fleet") for text in inputs.not_in_fleet),
+        *(Note(text=text, origin=origin) for text, origin in inputs.since_earlier),
         *_retiring(inputs, plan),
         *_idle(inputs, plan),
         *_dear_spares(inputs, plan),
@@ -119,8 +119,8 @@ def _idle(inputs: Inputs, plan: Plan) -> Iterator[Note]:
             yield Note(
                 text=f"nothing runs on {one.node_type} @ {one.site} in any quarter, though GPUs "
                 f"or APIs are paid for elsewhere: {count_of(max(one.nodes), 'owned node')} "
-                f"{'costs' if max(one.nodes) == 1 else 'cost'} energy there all the same; "
-                "`planner explain` says why each job runs elsewhere",
+                f"{'costs' if max(one.nodes) == 1 else 'cost'} energy there, unless "
+                "`may_switch_off` is stated; `planner explain` says why each job runs elsewhere",
                 origin=f"fleet.{entries_[0]}" if len(entries_) == 1 else "fleet",
             )
 

@@ -341,8 +341,8 @@ def carried_over(
     `text` is the earlier plan.json, read from `path`. What counts is its quarter before the first
     one of this horizon. Jobs that the scenario no longer has, units beyond those of its first
     quarter, and runs of some hours have ended. Nodes that the scenario does not own, such as rented
-    ones, count by their pool. What it ordered before the day of this plan must stand in the fleet,
-    or a note says that it is lacking. `warn` is called with each input of that plan that has
+    ones, count by their pool. Notes tell what it ordered before the day of this plan and the fleet
+    lacks, and growth that begins anew. `warn` is called with each input of that plan that has
     changed.
 
     Raises CheckError if that plan fails its check, and InputError for a file that is no plan, a
@@ -367,7 +367,10 @@ def carried_over(
             "scenario": scenario,
             "files": (*inputs.files, file),
             "question": _with_running(inputs.question, running, shown_as),
-            "not_in_fleet": tuple(_not_in_fleet(scenario, earlier)),
+            "since_earlier": (
+                *((text, "fleet") for text in _not_in_fleet(scenario, earlier)),
+                *((text, "jobs") for text in _growing_anew(scenario, saved.inputs)),
+            ),
         }
     )
 
@@ -415,6 +418,27 @@ def _not_in_fleet(scenario: ResolvedScenario, earlier: Plan) -> Iterator[str]:
                 f"before {day} ({some_of(sorted(set(offers)), 3)}): this plan acquires anew what "
                 "they would do; add those that were ordered, reserved ones with `retires`"
             )
+
+
+def _growing_anew(scenario: ResolvedScenario, before: Inputs | None) -> Iterator[str]:
+    """Name jobs that are stated as before, so that they ask for less in the first quarter."""
+    horizon = scenario.horizon
+    if before is None or horizon.first_quarter not in before.scenario.horizon.all_quarters:
+        return
+    then = before.scenario.horizon.all_quarters.index(horizon.first_quarter)
+    anew = []
+    for name, job in sorted(scenario.jobs.items()):
+        was = before.scenario.jobs.get(name)
+        if was is not None and (job.count, job.load) == (was.count, was.load):
+            fewer = job.counts(horizon)[0] < was.counts(before.scenario.horizon)[then]
+            less = job.peaks(horizon)[:1] < was.peaks(before.scenario.horizon)[then : then + 1]
+            if fewer or less:
+                anew.append(name)
+    if anew:
+        yield (
+            f"{some_of(anew, 3)}: growth begins anew in {horizon.first_quarter}, so that less is "
+            "asked there than the earlier plan had; state what it has grown to"
+        )
 
 
 def _with_running(question: str, running: tuple[Running, ...], shown_as: str) -> str:

@@ -214,6 +214,27 @@ def test_what_an_earlier_plan_ordered_and_the_fleet_lacks_is_told():
     assert told() == []
 
 
+def test_growth_that_begins_anew_after_an_earlier_plan_is_told():
+    load = {"requests_per_second": 1, "growth_per_quarter": 0.5, "input_tokens": 10}
+    serve = {"model": "llama-3.1-8b", "load": load | {"output_tokens": 10}}
+    jobs = {
+        "traffic": {"serve": serve},
+        "units": {"fixed": {"gpus": 1}, "count": 2, "growth_per_quarter": 0.5},
+        "steady": {"fixed": {"gpus": 1}},
+    }
+    fleet = {"mine": {"node_type": "xe9680-h100", "count": 1}}
+    before = question(2) | {"fleet": fleet, "jobs": jobs}
+    after = question(2) | {"fleet": fleet, "jobs": jobs}
+    after["horizon"] = after["horizon"] | {"first_quarter": "2027Q2"}
+    made = planner.plan(before)
+    told = "growth begins anew in 2027Q2, so that less is asked there than the earlier plan had"
+    (note,) = [one for one in planner.plan(after, previous=made).warnings if told in one]
+    assert note.startswith("traffic, units: ")
+    grown = ["jobs.units.count=3", "jobs.traffic.serve.load.requests_per_second=1.5"]
+    again = planner.plan(after, previous=made, set=grown)
+    assert not any(told in one for one in again.warnings)
+
+
 def test_units_and_jobs_that_have_ended_are_not_carried_over(moved):
     changes = (
         ("  whole: {fixed: {gpus: 16}, team: blue}\n", ""),
