@@ -61,6 +61,7 @@ def warning_notes(
         *_illustrative(inputs),
         *_on_apis(inputs, plan),
         *_at_all_hours(inputs),
+        *_bases_of_their_own(inputs, jobs),
         *unit_slips(inputs, plan),
         *unlikely_figures(inputs),
         *_named_in_vain(inputs),
@@ -171,6 +172,20 @@ def _at_all_hours(inputs: Inputs) -> Iterator[Note]:
             "hours, as `peak_to_mean` is left open; state the mean of the quarter, and its peak",
             origin="jobs",
         )
+
+
+def _bases_of_their_own(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:
+    """Warn of several tuned adapters that are each served beside a base model of its own."""
+    for job in jobs:
+        tune = inputs.scenario.jobs[job.derived_from].tune if job.derived_from else None
+        tuned = inputs.scenario.jobs[job.root].counts(inputs.scenario.horizon)
+        if tune is not None and tune.method != "full" and max(tuned) > 1 and any(job.units):
+            yield Note(
+                text=f"{job.name}: up to {max(tuned)} tuned adapters are each served beside a base "
+                "model of their own; one replica can serve several, as a serving job with "
+                "`adapters` in place of `deploy`",
+                origin=f"jobs.{job.root}.tune.deploy",
+            )
 
 
 def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
@@ -523,6 +538,7 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
         *_beside_the_price(inputs),
         *_from_sizing(jobs, lambda sizing: sizing.assumptions),
         *_flat_traffic(inputs),
+        *_without_traffic(inputs, jobs),
     )
 
 
@@ -568,6 +584,25 @@ def _flat_traffic(inputs: Inputs) -> Iterator[Note]:
         yield Note(
             text="traffic of the busiest minutes over the figure stated: 1 (the job leaves it "
             "open)",
+            origin=f"job{'s' * (len(silent) > 1)} {some_of(silent, _JOBS_NAMED)}",
+        )
+
+
+def _without_traffic(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:
+    """Note endpoints of which nothing says how much they must answer."""
+    silent = [
+        job.name
+        for job in jobs
+        if job.kind == "serve"
+        and (
+            (serve := inputs.scenario.jobs[job.root].serve) is None
+            or (serve.load is None and serve.concurrency is None)
+        )
+    ]
+    if silent:
+        yield Note(
+            text="neither traffic nor `concurrency` is stated: as many replicas as stated, one if "
+            "none are, sized by a published formula that counts no KV cache",
             origin=f"job{'s' * (len(silent) > 1)} {some_of(silent, _JOBS_NAMED)}",
         )
 

@@ -100,3 +100,27 @@ def test_an_owned_pool_that_runs_nothing_is_told_where_other_nodes_are_paid_for(
     idle = "nothing runs on xe9680-a100 @ main in any quarter, though GPUs or APIs are paid for"
     assert any(idle in one for one in made.warnings) == told
     assert (NO_SPARE in made.assumptions) == ("spare_nodes" not in more.get("policies", {}))
+
+
+def test_endpoints_without_traffic_and_adapters_with_a_base_each_are_told():
+    tune = {"model": "llama-3.1-8b", "method": "lora", "dataset_tokens": 1e8, "deploy": {}}
+    serve = {"model": "llama-3.1-8b"}
+    held = serve | {"context": 4096, "concurrency": 8}
+
+    def told(count, **jobs):
+        asked = {"tuned": {"tune": tune, "count": count}} | {
+            name: {"serve": one} for name, one in jobs.items()
+        }
+        plan = json.loads(planner.plan(scenario({"jobs": asked})).to_json())
+        no_traffic = "neither traffic nor `concurrency` is stated"
+        return (
+            [one["origin"] for one in plan["assumptions"] if no_traffic in one["text"]],
+            [
+                one["origin"]
+                for one in plan["warnings"]
+                if "a base model of their own" in one["text"]
+            ],
+        )
+
+    assert told(1, held=held) == (["job tuned-serving"], [])
+    assert told(3, open=serve) == (["jobs open, tuned-serving"], ["jobs.tuned.tune.deploy"])
