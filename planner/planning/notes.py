@@ -558,10 +558,7 @@ def _defaults(inputs: Inputs) -> Iterator[Note]:
         )
     policies, sites = inputs.scenario.policies, inputs.scenario.sites.values()
     if "spare_nodes" not in policies.model_fields_set and not any(one.spare_nodes for one in sites):
-        yield Note(
-            text="no spare node is kept, so that a failed node stops its jobs",
-            origin=_SPARE_NODES,
-        )
+        yield Note(text="no spare node is kept", origin=_SPARE_NODES)
     reserved = any(offer.kind == "reserve" for _, offer in offers)
     if reserved and "commitments" not in inputs.scenario.finance.model_fields_set:
         yield Note(
@@ -601,8 +598,7 @@ def _without_traffic(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Not
     ]
     if silent:
         yield Note(
-            text="neither traffic nor `concurrency` is stated: as many replicas as stated, one if "
-            "none are, sized by a published formula that counts no KV cache",
+            text="no traffic is stated: one replica, or as many as stated, without KV cache",
             origin=f"job{'s' * (len(silent) > 1)} {some_of(silent, _JOBS_NAMED)}",
         )
 

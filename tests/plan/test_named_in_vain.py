@@ -77,7 +77,7 @@ def test_deliveries_in_quarters_in_which_no_node_may_enter_service_are_warned_of
     assert told["text"] == "no quarter of it is one of `available`: no node may enter service"
 
 
-NO_SPARE = "no spare node is kept, so that a failed node stops its jobs"
+NO_SPARE = "no spare node is kept"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_endpoints_without_traffic_and_adapters_with_a_base_each_are_told():
             name: {"serve": one} for name, one in jobs.items()
         }
         plan = json.loads(planner.plan(scenario({"jobs": asked})).to_json())
-        no_traffic = "neither traffic nor `concurrency` is stated"
+        no_traffic = "no traffic is stated: one replica"
         return (
             [one["origin"] for one in plan["assumptions"] if no_traffic in one["text"]],
             [
