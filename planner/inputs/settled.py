@@ -138,6 +138,9 @@ class Inputs(Frozen):
     """In the order in which they were made."""
     question: str = ""
     """The whole scenario as YAML, in an order of its own."""
+    since_earlier: tuple[tuple[str, str], ...] = ()
+    """What the scenario seems to have missed of an earlier plan, which says what runs today:
+    sentences, and the sections of the scenario that they are about."""
     options: Options = Options()
 
     @property

@@ -168,14 +168,15 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
 def _each(problem: Problem, job_class: JobClass) -> str:
     """Return a unit's GPUs on each GPU type, in the quarter that takes most; empty if one suffices.
 
-    Only GPU types on whose nodes it may be: those by the hour are for runs alone.
+    Its runs may follow each other, so that one counts. Only GPU types on whose nodes it may be:
+    those by the hour are for runs alone.
     """
     may_be_on = {problem.pools[number].gpu_type for number in _pools(problem, job_class)}
     most: dict[str, int] = {}
     for mode in job_class.modes:
         if mode.gpu_type not in may_be_on:
             continue
-        copies = max(map(mode.copies_in, job_class.quarters))
+        copies = 1 if mode.shape.is_run else max(map(mode.copies_in, job_class.quarters))
         gpus = mode.shape.gpus * copies
         most[mode.gpu_type] = min(gpus, most.get(mode.gpu_type, gpus))
     if max(most.values(), default=1) == 1:

@@ -16,6 +16,7 @@ from functools import partial
 from math import ceil
 from typing import Literal
 
+from planner.costs import api_costs
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.settled import Inputs
@@ -233,7 +234,10 @@ def near_plan(request: Request, goal: Goal, most_cents: int) -> NearPlan:
         asked_gap=request.asked_gap,
         time_limit_s=request.time_limit_s,
     )
-    plan = checked_plan(request, SolvedPortfolio(inputs, jobs, translation, reached.solution))
+    solution = reached.solution
+    if tokens_cents := sum(count * one.present_cents for count, one in api_costs(inputs, jobs)):
+        solution = solution.beside_apis(solution.bound_cents, tokens_cents, request.asked_gap)
+    plan = checked_plan(request, SolvedPortfolio(inputs, jobs, translation, solution))
     return NearPlan(plan, reached.value + fixed, reached.bound + fixed)
 
 

@@ -52,12 +52,16 @@ def warning_notes(
     """List the warnings for a plan, those that decide about money first."""
     return (
         *_not_proved(solution),
+        *(Note(text=text, origin=origin) for text, origin in inputs.since_earlier),
         *_retiring(inputs, plan),
+        *_idle(inputs, plan),
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_for_a_few_hours(inputs, plan),
         *_illustrative(inputs),
         *_on_apis(inputs, plan),
+        *_at_all_hours(inputs),
+        *_bases_of_their_own(inputs, jobs),
         *unit_slips(inputs, plan),
         *unlikely_figures(inputs),
         *_named_in_vain(inputs),
@@ -96,6 +100,32 @@ def _retiring(inputs: Inputs, plan: Plan) -> Iterator[Note]:
             )
 
 
+def _idle(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Warn of owned pools that run nothing at all while other nodes are paid for."""
+    policies, sites = inputs.scenario.policies, inputs.scenario.sites
+    for one in plan.pools if plan.acquisitions or plan.apis else ():
+        site = sites.get(one.site)
+        kept = one.gpu_type in policies.growth_reserve or any(
+            one.node_type in group.node_types
+            for group in (site.spare_groups.values() if site else ())
+        )
+        owned = [
+            node
+            for node in plan.nodes
+            if (node.node_type, node.site, node.origin) == (one.node_type, one.site, "owned")
+        ]
+        spare = spare_nodes(inputs, one.node_type, one.site)
+        if not kept and owned and not any(one.nodes_used) and max(one.nodes) > spare:
+            entries_ = sorted({node.entry for node in owned})
+            yield Note(
+                text=f"nothing runs on {one.node_type} @ {one.site} in any quarter, though GPUs "
+                f"or APIs are paid for elsewhere: {count_of(max(one.nodes), 'owned node')} "
+                f"{'costs' if max(one.nodes) == 1 else 'cost'} energy there, unless "
+                "`may_switch_off` is stated; `planner explain` says why each job runs elsewhere",
+                origin=f"fleet.{entries_[0]}" if len(entries_) == 1 else "fleet",
+            )
+
+
 def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     """Warn of API prices without a contract, and of latency targets that APIs do not promise."""
     priced = sorted({use.api for use in plan.apis if use.illustrative})
@@ -114,6 +144,48 @@ def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
             "and nothing here holds an API to that: its contract must",
             origin="apis",
         )
+
+
+def _at_all_hours(inputs: Inputs) -> Iterator[Note]:
+    """Warn of traffic without a peak, where replicas or the price of an API rest on that alone."""
+    silent = {
+        name: job.load
+        for name, job in sorted(inputs.scenario.jobs.items())
+        if job.load and "peak_to_mean" not in job.load.model_fields_set
+    }
+    by_day = [name for name, load in silent.items() if load.tokens_per_day is not None]
+    if by_day:
+        yield Note(
+            text=f"{some_of(by_day, _JOBS_NAMED)}: the tokens of a day are planned as if they came "
+            "evenly in 24 hours, as `peak_to_mean` is left open; replicas for the busiest minutes "
+            "may be several times as many",
+            origin="jobs",
+        )
+    on_apis = [
+        name
+        for name, load in silent.items()
+        if load.tokens_per_day is None and inputs.scenario.jobs[name].api == "allowed"
+    ]
+    if on_apis and inputs.scenario.apis:
+        yield Note(
+            text=f"{some_of(on_apis, _JOBS_NAMED)}: APIs are paid as if the traffic came at all "
+            "hours, as `peak_to_mean` is left open; state the mean of the quarter, and its peak",
+            origin="jobs",
+        )
+
+
+def _bases_of_their_own(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:
+    """Warn of several tuned adapters that are each served beside a base model of its own."""
+    for job in jobs:
+        tune = inputs.scenario.jobs[job.derived_from].tune if job.derived_from else None
+        tuned = inputs.scenario.jobs[job.root].counts(inputs.scenario.horizon)
+        if tune is not None and tune.method != "full" and max(tuned) > 1 and any(job.units):
+            yield Note(
+                text=f"{job.name}: up to {max(tuned)} tuned adapters are each served beside a base "
+                "model of their own; one replica can serve several, as a serving job with "
+                "`adapters` in place of `deploy`",
+                origin=f"jobs.{job.root}.tune.deploy",
+            )
 
 
 def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
@@ -465,6 +537,8 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
         *_moves(inputs),
         *_beside_the_price(inputs),
         *_from_sizing(jobs, lambda sizing: sizing.assumptions),
+        *_flat_traffic(inputs),
+        *_without_traffic(inputs, jobs),
     )
 
 
@@ -482,8 +556,51 @@ def _defaults(inputs: Inputs) -> Iterator[Note]:
             f"{', '.join(silent)}",
             origin="offers",
         )
-    for rule, reason in sorted(inputs.scenario.policies.waived_rules.items()):
+    policies, sites = inputs.scenario.policies, inputs.scenario.sites.values()
+    if "spare_nodes" not in policies.model_fields_set and not any(one.spare_nodes for one in sites):
+        yield Note(text="no spare node is kept", origin=_SPARE_NODES)
+    reserved = any(offer.kind == "reserve" for _, offer in offers)
+    if reserved and "commitments" not in inputs.scenario.finance.model_fields_set:
+        yield Note(
+            text="what reservations cost after the horizon is shown and not charged, so that the "
+            "plan takes it for nothing",
+            origin="finance.commitments",
+        )
+    for rule, reason in sorted(policies.waived_rules.items()):
         yield Note(text=f"rule {rule} is waived: {reason}", origin="policies.waived_rules")
+
+
+def _flat_traffic(inputs: Inputs) -> Iterator[Note]:
+    """Note endpoints whose traffic nobody said to have a peak."""
+    silent = sorted(
+        name
+        for name, job in inputs.scenario.jobs.items()
+        if job.load and "peak_to_mean" not in job.load.model_fields_set
+    )
+    if silent:
+        yield Note(
+            text="traffic of the busiest minutes over the figure stated: 1 (the job leaves it "
+            "open)",
+            origin=f"job{'s' * (len(silent) > 1)} {some_of(silent, _JOBS_NAMED)}",
+        )
+
+
+def _without_traffic(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Note]:
+    """Note endpoints of which nothing says how much they must answer."""
+    silent = [
+        job.name
+        for job in jobs
+        if job.kind == "serve"
+        and (
+            (serve := inputs.scenario.jobs[job.root].serve) is None
+            or (serve.load is None and serve.concurrency is None)
+        )
+    ]
+    if silent:
+        yield Note(
+            text="no traffic is stated: one replica, or as many as stated, without KV cache",
+            origin=f"job{'s' * (len(silent) > 1)} {some_of(silent, _JOBS_NAMED)}",
+        )
 
 
 def _catalog_figures(inputs: Inputs) -> Iterator[Note]:

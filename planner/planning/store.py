@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from planner.inputs.checks.jobs import not_staying
 from planner.inputs.load import Question
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED, InputFile
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import (
     NodePlace,
     ResolvedScenario,
@@ -31,7 +33,7 @@ from planner.inputs.scenario.scenario import (
     plain,
 )
 from planner.inputs.settled import Inputs
-from planner.inputs.text import some_of
+from planner.inputs.text import count_of, some_of
 from planner.planning.checks import verify
 from planner.planning.plan import FORMAT, Node, Plan, Provenance
 from planner.sizing import DerivationStep
@@ -339,7 +341,9 @@ def carried_over(
     `text` is the earlier plan.json, read from `path`. What counts is its quarter before the first
     one of this horizon. Jobs that the scenario no longer has, units beyond those of its first
     quarter, and runs of some hours have ended. Nodes that the scenario does not own, such as rented
-    ones, count by their pool. `warn` is called with each input of that plan that has changed.
+    ones, count by their pool. Notes tell what it ordered before the day of this plan and the fleet
+    lacks, and growth that begins anew. `warn` is called with each input of that plan that has
+    changed.
 
     Raises CheckError if that plan fails its check, and InputError for a file that is no plan, a
     plan without that quarter, a scenario that states what runs itself, and pinned units that may
@@ -363,6 +367,10 @@ def carried_over(
             "scenario": scenario,
             "files": (*inputs.files, file),
             "question": _with_running(inputs.question, running, shown_as),
+            "since_earlier": (
+                *((text, "fleet") for text in _not_in_fleet(scenario, earlier)),
+                *((text, "jobs") for text in _growing_anew(scenario, saved.inputs)),
+            ),
         }
     )
 
@@ -379,6 +387,58 @@ def _require_fitting(scenario: ResolvedScenario, earlier: Plan, label: str, show
     else:
         return
     raise InputError(Finding(message, shown_as, hint=hint))
+
+
+def _not_in_fleet(scenario: ResolvedScenario, earlier: Plan) -> Iterator[str]:
+    """Name nodes that were bought or are still reserved, but that the scenario does not own."""
+    first, day = scenario.horizon.first_quarter, scenario.horizon.earliest_order
+    label = str(first) if str(first) in earlier.quarters else earlier.quarters[-1]
+    lines = {(line.offer, line.quarter): line for line in earlier.acquisitions}
+    held, ordered = Counter[tuple[str, str]](), defaultdict[tuple[str, str], list[str]](list)
+    for node in earlier.nodes:
+        pool = (node.node_type, node.site)
+        if node.origin == "owned":
+            held[pool] += label in (*node.in_service, *node.off)
+        elif node.origin in ("buy", "reserve"):
+            line = lines[node.entry, node.in_service[0]]
+            ends = line.term_quarters and Quarter.parse(line.quarter) + line.term_quarters
+            if date.fromisoformat(line.order_by) < day and (not ends or ends > first):
+                held[pool] += 1
+                ordered[pool].append(node.entry)
+    for pool, offers in sorted(ordered.items()):
+        owned = sum(
+            entry.count
+            for entry in scenario.fleet.values()
+            if (entry.node_type, entry.site) == pool
+        )
+        if owned < held[pool]:
+            lacking = count_of(held[pool] - owned, "node")
+            yield (
+                f"`fleet` lacks {lacking} of {pool[0]} @ {pool[1]} that the earlier plan ordered "
+                f"before {day} ({some_of(sorted(set(offers)), 3)}): this plan acquires anew what "
+                "they would do; add those that were ordered, reserved ones with `retires`"
+            )
+
+
+def _growing_anew(scenario: ResolvedScenario, before: Inputs | None) -> Iterator[str]:
+    """Name jobs that are stated as before, so that they ask for less in the first quarter."""
+    horizon = scenario.horizon
+    if before is None or horizon.first_quarter not in before.scenario.horizon.all_quarters:
+        return
+    then = before.scenario.horizon.all_quarters.index(horizon.first_quarter)
+    anew = []
+    for name, job in sorted(scenario.jobs.items()):
+        was = before.scenario.jobs.get(name)
+        if was is not None and (job.count, job.load) == (was.count, was.load):
+            fewer = job.counts(horizon)[0] < was.counts(before.scenario.horizon)[then]
+            less = job.peaks(horizon)[:1] < was.peaks(before.scenario.horizon)[then : then + 1]
+            if fewer or less:
+                anew.append(name)
+    if anew:
+        yield (
+            f"{some_of(anew, 3)}: growth begins anew in {horizon.first_quarter}, so that less is "
+            "asked there than the earlier plan had; state what it has grown to"
+        )
 
 
 def _with_running(question: str, running: tuple[Running, ...], shown_as: str) -> str:

@@ -79,11 +79,11 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
 
 def left_open(job: Job) -> set[str]:
     """Return facts that have the usual value because the job does not state another."""
-    load = job.load
+    stated = (job.tune or job.serve, job.load, job.serve.latency if job.serve else None)
     by_method = {"precision"} if job.tune and job.tune.precision is None else set()
     return by_method | {
         marker.fact
-        for about in (job.tune or job.serve, load)
+        for about in stated
         if about is not None
         for name, marker in AsFact.of(type(about)).items()
         if not type(about).model_fields[name].is_required()

@@ -155,14 +155,23 @@ def _standard(runner: CachedRunner) -> Iterator[AlternativePlan]:
     drop, wherever = _dropping(inputs)
     keeping = tuple(keeping_owned_nodes(inputs))
     kept = ", and every owned node is kept, and on" if keeping else ""
-    allowed = (name for name, job in inputs.scenario.jobs.items() if job.api == "allowed")
+    allowed = [name for name, job in inputs.scenario.jobs.items() if job.api == "allowed"]
     no_apis = (Override.of(("jobs", name, "api"), "forbidden") for name in allowed)
+    nothing = (*_without(inputs, {*inputs.scenario.offers}), *keeping, *drop)
+    on_apis = {
+        "APIs only": (
+            f"nothing is acquired{kept}, and APIs answer the jobs that allow it; the fewest others "
+            f"are dropped or delayed{wherever}",
+            nothing,
+        )
+    }
     asked = {
         NOTHING: (
             f"nothing is acquired{kept}; the fewest jobs are dropped, each for the whole horizon, "
             f"then delayed{wherever}",
-            (*_without(inputs, {*inputs.scenario.offers}), *keeping, *drop, *no_apis),
+            (*nothing, *no_apis),
         ),
+        **(on_apis if allowed else {}),
         "reclaim first": (
             "serving jobs may take MIG partitions of GPUs, so that fewer stand idle",
             (Override.of(("policies", "mig"), "same-node"),),

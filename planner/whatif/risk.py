@@ -34,6 +34,7 @@ from planner.inputs.settled import Inputs
 from planner.inputs.text import did_you_mean
 from planner.packing import translate
 from planner.packing.incumbent import Infeasible
+from planner.packing.nowhere import with_apis
 from planner.packing.scenario_program import Future, Hedged, Mean, Order, future_of, hedged
 from planner.packing.solver import Outcome
 from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
@@ -317,7 +318,8 @@ class Hedging:
         try:
             for place in new:
                 request = self.planner.request(self.planner.inputs(self.drawn[place]))
-                asked = translate(request.inputs, request.sizers.portfolio(request.inputs))
+                jobs = request.sizers.portfolio(request.inputs)
+                asked = with_apis(request.inputs, translate(request.inputs, jobs))
                 self._futures[place] = future_of(asked.problem, request.time_limit_s)
             if self._solved((), _ANY).outcome is not Outcome.INFEASIBLE:
                 return

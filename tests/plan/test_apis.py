@@ -261,3 +261,39 @@ def test_a_person_reads_what_goes_to_apis_and_what_they_would_cost_for_the_other
     assert "API: 1 on hosted" in text
     assert "Without any API, the best plan costs" in text
     assert "the token of hosted name no" in text
+
+
+@pytest.mark.parametrize(
+    ("traffic", "warned"),
+    [
+        ({"tokens_per_day": 5e6}, "the tokens of a day are planned as if they came evenly"),
+        ({"requests_per_second": 0.01}, "APIs are paid as if the traffic came at all hours"),
+        ({"users": 3, "requests_per_user_hour": 12}, "APIs are paid as if the traffic came at all"),
+        ({"tokens_per_day": 5e6, "peak_to_mean": 1}, None),
+        ({"requests_per_second": 0.01, "peak_to_mean": 3}, None),
+    ],
+)
+def test_traffic_that_is_said_to_have_no_peak_only_by_leaving_it_open_is_told(traffic, warned):
+    job = endpoint(1, latency={"ttft_ms": 2000})
+    job["serve"]["latency"] = job.pop("latency")
+    job["serve"]["load"] = {"input_tokens": 1000, "output_tokens": 500, **traffic}
+    made = planner.plan(scenario({"asked": job}, {"hosted": hosted()}))
+    told = [one for one in made.warnings if "peak_to_mean" in one]
+    assert [warned in one for one in told] == ([True] if warned else [])
+    peak = "traffic of the busiest minutes over the figure stated: 1 (the job leaves it open)"
+    assert (peak in made.assumptions) == ("peak_to_mean" not in traffic)
+    assert "percentile of the latency: 95 (the job leaves it open)" in made.assumptions
+
+
+def test_alternatives_beside_an_api_are_planned_and_one_of_them_acquires_nothing_else():
+    jobs = {"rare": endpoint(0.01), "busy": endpoint(300)}
+    asked = scenario(jobs, {"hosted": hosted()})
+    found = {one["plan"]: one for one in planner.alternatives(asked).rows()}
+    assert (
+        found["APIs only"]["cost_usd"]
+        == planner.plan(asked, set=["offers.rent.maximum=0"]).cost_usd
+    )
+    assert found["do nothing"]["cost_usd"] == 0
+    assert found["earliest"]["cost_usd"] == found["cheapest"]["cost_usd"]
+    alone = planner.alternatives(scenario({"busy": endpoint(300, api=False)}, {}))
+    assert "APIs only" not in [one["plan"] for one in alone.rows()]

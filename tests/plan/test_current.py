@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import planner
 from planner.errors import InfeasibleError, InputError
 from planner.planning.make import make_plan
 from planner.planning.plan import CurrentPlacement, Plan
 from planner.planning.store import carried_over, dumps, loads
 from tests.plan.edits import put, refused
-from tests.stated import asked, changed, edited, table
+from tests.stated import asked, changed, edited, question, table
 
 SCENARIO = """
 format: 1
@@ -178,6 +179,60 @@ def test_an_earlier_plan_can_say_what_runs_where_the_scenario_lists_nothing(move
     assert (current(plan).units, current(plan).moves) == (3, ())
     assert [role for role, _, _ in plan.provenance.files].count("placement") == 1
     assert loads(dumps(plan), "plan.json") == plan
+
+
+def test_what_an_earlier_plan_ordered_and_the_fleet_lacks_is_told():
+    before = question(2, as_of="2026-11-02") | {
+        "offers": {
+            "buy": {"node_type": "xe9680-h100", "kind": "buy", "lead_time_weeks": 4, "maximum": 1},
+            "hold": {
+                "node_type": "xe9680-h100",
+                "kind": "reserve",
+                "term_years": 1,
+                "price_usd_per_gpu_hour": 5,
+                "site": "there",
+            },
+        },
+        "jobs": {"job": {"fixed": {"gpus": 8}, "count": 2}},
+    }
+    made = planner.plan(before)
+    after = before | question(2, as_of="2027-03-01")
+    after["horizon"] = after["horizon"] | {"first_quarter": "2027Q2"}
+
+    def told(**fleet):
+        plan = planner.plan(after | {"fleet": fleet}, previous=made)
+        return [one for one in plan.warnings if one.startswith("`fleet` lacks")]
+
+    bought, reserved = told()
+    assert "lacks 1 node of xe9680-h100 @ main that the earlier plan ordered before" in bought
+    assert "lacks 1 node of xe9680-h100 @ there" in reserved
+    mine = {"node_type": "xe9680-h100", "count": 1}
+    there = mine | {"site": "there"}
+    assert told(mine=mine) == [reserved]
+    assert told(mine=mine, theirs=there | {"retires": "2028Q1"}) == []
+    after["horizon"] = after["horizon"] | {"as_of": "2026-11-02"}
+    assert told() == []
+
+
+def test_growth_that_begins_anew_after_an_earlier_plan_is_told():
+    load = {"requests_per_second": 1, "growth_per_quarter": 0.5, "input_tokens": 10}
+    serve = {"model": "llama-3.1-8b", "load": load | {"output_tokens": 10}}
+    jobs = {
+        "traffic": {"serve": serve},
+        "units": {"fixed": {"gpus": 1}, "count": 2, "growth_per_quarter": 0.5},
+        "steady": {"fixed": {"gpus": 1}},
+    }
+    fleet = {"mine": {"node_type": "xe9680-h100", "count": 1}}
+    before = question(2) | {"fleet": fleet, "jobs": jobs}
+    after = question(2) | {"fleet": fleet, "jobs": jobs}
+    after["horizon"] = after["horizon"] | {"first_quarter": "2027Q2"}
+    made = planner.plan(before)
+    told = "growth begins anew in 2027Q2, so that less is asked there than the earlier plan had"
+    (note,) = [one for one in planner.plan(after, previous=made).warnings if told in one]
+    assert note.startswith("traffic, units: ")
+    grown = ["jobs.units.count=3", "jobs.traffic.serve.load.requests_per_second=1.5"]
+    again = planner.plan(after, previous=made, set=grown)
+    assert not any(told in one for one in again.warnings)
 
 
 def test_units_and_jobs_that_have_ended_are_not_carried_over(moved):

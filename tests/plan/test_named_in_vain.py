@@ -75,3 +75,52 @@ def test_deliveries_in_quarters_in_which_no_node_may_enter_service_are_warned_of
     warnings = json.loads(planner.plan(scenario({"offers": offers})).to_json())["warnings"]
     (told,) = (one for one in warnings if one["origin"] == "offers.late.deliveries")
     assert told["text"] == "no quarter of it is one of `available`: no node may enter service"
+
+
+NO_SPARE = "no spare node is kept"
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({}, True),
+        (
+            {"fleet": {"old": {"node_type": "xe9680-a100", "count": 2, "may_switch_off": True}}},
+            False,
+        ),
+        ({"policies": {"spare_nodes": {"xe9680-a100": 2}}}, False),
+        ({"policies": {"growth_reserve": {"a100-80gb-sxm": "20%"}}}, False),
+        ({"jobs": {"chat": {"fixed": {"gpus": 2}, "gpu_types": ["a100-80gb-sxm"]}}}, False),
+    ],
+)
+def test_an_owned_pool_that_runs_nothing_is_told_where_other_nodes_are_paid_for(more, told):
+    old = {"old": {"node_type": "xe9680-a100", "count": 2}}
+    chat = {"chat": {"fixed": {"gpus": 2}, "gpu_types": ["h100-80gb-sxm"]}}
+    made = planner.plan(scenario({"fleet": old, "jobs": chat} | more))
+    idle = "nothing runs on xe9680-a100 @ main in any quarter, though GPUs or APIs are paid for"
+    assert any(idle in one for one in made.warnings) == told
+    assert (NO_SPARE in made.assumptions) == ("spare_nodes" not in more.get("policies", {}))
+
+
+def test_endpoints_without_traffic_and_adapters_with_a_base_each_are_told():
+    tune = {"model": "llama-3.1-8b", "method": "lora", "dataset_tokens": 1e8, "deploy": {}}
+    serve = {"model": "llama-3.1-8b"}
+    held = serve | {"context": 4096, "concurrency": 8}
+
+    def told(count, **jobs):
+        asked = {"tuned": {"tune": tune, "count": count}} | {
+            name: {"serve": one} for name, one in jobs.items()
+        }
+        plan = json.loads(planner.plan(scenario({"jobs": asked})).to_json())
+        no_traffic = "no traffic is stated: one replica"
+        return (
+            [one["origin"] for one in plan["assumptions"] if no_traffic in one["text"]],
+            [
+                one["origin"]
+                for one in plan["warnings"]
+                if "a base model of their own" in one["text"]
+            ],
+        )
+
+    assert told(1, held=held) == (["job tuned-serving"], [])
+    assert told(3, open=serve) == (["jobs open, tuned-serving"], ["jobs.tuned.tune.deploy"])

@@ -243,6 +243,8 @@ def test_what_is_committed_after_the_horizon_weighs_where_it_is_charged():
     shown = planned({"rent": RENT, "hold": hold}, late, finance=finance)
     assert {offer for offer, _, _ in taken(shown)} == {"hold"}
     assert "in no other figure of this plan" in told(shown)
+    assert "($87,600 to pay, and $87,600 for reservations afterwards)" in told(shown)
+    assert "after the horizon is shown and not charged" in told(shown)
     charged = {**finance, "commitments": "charged"}
     dearer = planned({"rent": RENT, "hold": hold}, late, finance=charged)
     assert {offer for offer, _, _ in taken(dearer)} == {"rent"}
@@ -251,6 +253,7 @@ def test_what_is_committed_after_the_horizon_weighs_where_it_is_charged():
     assert plan.proof.cost_cents == 4 * 4_380_000
     assert "in the cost as commitments" in told(plan)
     assert "in no other figure of this plan" not in told(plan)
+    assert "after the horizon is shown and not charged" not in told(plan)
 
 
 def test_what_is_committed_after_the_horizon_is_no_payment_within_it():

@@ -228,6 +228,30 @@ def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
     assert (search.apart, second[1], second[0]) == (1, 3, purchased)
 
 
+ON_AN_API = """\
+format: 1
+name: On an API
+horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-09-01}
+offers:
+  h100: {node_type: xe9680-h100, kind: buy, lead_time_weeks: 4}
+apis:
+  hosted: {model: llama-3.1-8b, usd_per_million_input_tokens: 0.2, usd_per_million_output_tokens: 1}
+jobs:
+  rare:
+    serve:
+      model: llama-3.1-8b
+      load: {requests_per_second: 0.01, input_tokens: 1000, output_tokens: 500}
+    api: allowed
+"""
+
+
+def test_purchases_are_searched_beside_the_apis(tmp_path):
+    planner = planner_of(tmp_path, ON_AN_API)
+    drawn = [Variant((), ())]
+    (known,) = [planner.figures(variant) for variant in drawn]
+    assert Hedging(planner, drawn, [known]).propose((0,)) == ((), 1, known.cost_cents)
+
+
 def test_nothing_is_proposed_where_no_purchases_hold_any_future(tmp_path):
     planner = planner_of(tmp_path, APART)
     asked = ("policies.shortage=drop", "jobs.one.count=999")

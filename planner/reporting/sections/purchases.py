@@ -193,6 +193,7 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         nodes = f"{nodes_text(line.count, line.step_hours)}{times} {line.product}"
         return f"{_action(line)}: {nodes} ({line.gpu_type}), offer {line.offer}"
 
+    within = "; of reservations what is paid within the horizon" if traced.committed else ""
     whole: dict[str, Cell] = {"Order by": "Sum", "USD": traced.at("acquisitions[*].total_cents")}
     return table(
         (place for place, _ in orders),
@@ -203,7 +204,7 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         ("USD", "number", traced.each("acquisitions[{}].total_cents")),
         *columns_for(((title, title) for title in days_of), days),
         sums=whole if not left and len(orders) > 1 else {},
-        caption=f"Orders, the most urgent first{more}",
+        caption=f"Orders, the most urgent first{within}{more}",
         without=() if any(line.end_of_sale for _, line in orders) else (_OF_SALE,),
     )
 
@@ -295,7 +296,10 @@ def _for_how_much(plan: Plan) -> str:
     if cents < 0:
         return f"with {money_short(-cents)} more received than paid in present value {span}{priced}"
     paid = sum(line.total_cents for line in plan.costs if line.name not in NOT_PAID)
-    told = f" ({money_short(paid)} to pay)" if paid != cents else ""
+    later = sum(line.committed_cents for line in plan.acquisitions)
+    parts = [f"{money_short(paid)} to pay"] if paid != cents or later else []
+    parts += [f"{money_short(later)} for reservations afterwards"] if later else []
+    told = f" ({', and '.join(parts)})" if parts else ""
     return f"for {money_short(cents)} net present cost {span}{told}{priced}"
 
 
