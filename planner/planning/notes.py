@@ -598,7 +598,7 @@ def _without_traffic(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[Not
     ]
     if silent:
         yield Note(
-            text="no traffic is stated: one replica, or as many as stated, without KV cache",
+            text="no traffic is stated: one replica, or those stated, without KV cache",
             origin=f"job{'s' * (len(silent) > 1)} {some_of(silent, _JOBS_NAMED)}",
         )
 
@@ -679,8 +679,7 @@ def _owned_support(inputs: Inputs) -> Iterator[Note]:
     unknown = [name for name, entry in fleet.items() if entry.support_usd_per_year is None]
     if unknown and len(unknown) == len(fleet):
         yield Note(
-            text=f"owned nodes cost {cost}: their support contracts are not known, and "
-            "what was paid for them is spent",
+            text=f"owned nodes cost {cost}: no support contract is known, and their price is spent",
             origin="fleet",
         )
     elif unknown:

@@ -75,4 +75,4 @@ def test_stated_passes_and_a_stated_micro_batch_are_kept():
         for row in planner.size({"tune": {**job, **stated}}).rows():
             assert row["gradient_accumulation"] is None
     told = planner.size({"tune": job}).to_text()
-    assert "passes that one optimizer step sums up: 8 (the job leaves it open)" in told
+    assert "gradient accumulation steps: 8 (the job leaves it open)" in told

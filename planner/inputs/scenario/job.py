@@ -189,8 +189,8 @@ class Tune(_OneModel):
     gradient_accumulation: Annotated[PositiveCount, AsFact("passes")] = Field(
         default=1, validate_default=True
     )
-    """Passes that one optimizer step sums up. Left out beside `batch`: as many as `micro_batch`
-    takes, or the fewest with which the job takes the fewest GPUs."""
+    """Gradient accumulation steps. Left out beside `batch`: as many as `micro_batch` takes, or
+    the fewest with which the job takes the fewest GPUs."""
     micro_batch: Annotated[PositiveCount | None, AsFact("sequences")] = None
     """Sequences per GPU and pass; what batch, GPUs and accumulation leave if left out."""
     gradient_checkpointing: Annotated[Literal["on", "off", "selective", "offloaded"], AsFact()] = (
@@ -216,8 +216,8 @@ class Tune(_OneModel):
     """Whether all samples are as long as `sequence`; if not, the allocator's cache grows, not the
     need."""
     sharding: Annotated[Sharding, AsFact()] = "fsdp"
-    """What GPUs that read sequences of their own share; `none`: one GPU, `fsdp2`: `fully_shard` of
-    PyTorch, `fsdp`: its predecessor, `megatron`: the distributed optimizer of Megatron."""
+    """What data-parallel GPUs share; `none`: one GPU, `fsdp2`: `fully_shard` of PyTorch, `fsdp`:
+    its predecessor, `megatron`: the distributed optimizer of Megatron."""
     parallelism: Parallelism | None = None
     """How several GPUs share each sequence, beside `sharding`; none if left out."""
     sync_each_batch: Annotated[bool | None, AsFact()] = None
@@ -234,7 +234,7 @@ class Tune(_OneModel):
     )
     """Size of the data set; without it and without `run`, the job holds its GPUs all quarter."""
     epochs: Annotated[PositiveNumber, AsFact("passes")] = Field(default=1, validate_default=True)
-    """Passes over the data set."""
+    """Epochs."""
     deadline_hours: Annotated[PositiveNumber | None, AsFact("h", fact="hours_allowed")] = None
     """Hours that one run may take; one that would miss it takes more GPUs; a quarter, by rule
     `time/quarter`, if left out."""
@@ -248,8 +248,8 @@ class Tune(_OneModel):
     adapter_precision: Annotated[Literal["bf16", "fp32"], AsFact()] = "fp32"
     """Data type of the adapter's weights."""
     adapter_dropout: Annotated[bool, AsFact()] = True
-    """Whether adapters drop out part of their input (`lora_dropout` above 0), of which they keep a
-    copy without checkpointing."""
+    """Whether adapters have dropout (`lora_dropout` above 0), which keeps a copy of their input
+    without checkpointing."""
     adapter_dora: Annotated[bool, AsFact()] = False
     """Whether adapters train the magnitude of each matrix apart (`use_dora` of PEFT; LoRA and
     QLoRA)."""
