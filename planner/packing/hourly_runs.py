@@ -2,7 +2,7 @@
 
 Each run in turn goes where it adds least to what is paid: beside others on nodes that are there
 anyway, before or after them, or on nodes of its own. Runs already placed start later if that
-shortens the time between. Several orders are tried.
+shortens the time between. Several orders are tried, then the best of them with one run moved.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from planner.packing.problem import HourlyTerms, Pool, Shape
 _Interval = tuple[int, int]
 """The first hour, and the hour by which it has ended."""
 
-_SHUFFLED, _LOOKS = 100, 10_000
-"""The number of random orders, and of looks at a run beside another or beside a node before the
-last order."""
+_MOVED, _LOOKS = 600, 30_000
+"""The number of orders with one run moved, and of looks at a run beside another or beside a node
+before the last order."""
 _LOOK_S = 3e-5
 """Seconds that one look takes on a usual machine."""
 _SHIFTED = 24
@@ -160,45 +160,31 @@ def hired(
     least = sum(
         _least_steps(pools[pool], mine) * pools[pool].cents for pool, mine in by_pool.items()
     )
-    looks = 0
-    for filling, order in _tries(pools, by_pool, caps):
-        left = [one for one in order if not filling.add(one)]
-        work.add(filling.looks * _LOOK_S)
-        looks += filling.looks
-        paid = sum(one.shape.gpus * one.shape.run.hours for one in left), filling.cents
-        if best is None or paid < best[0]:
-            best = paid, filling, left
-        if best[0] <= (0, least) or looks > _LOOKS:
+    # First each run is on the pool on which it is counted; then on any.
+    elsewhere = any(way.pool in pools for one in runs for way in one.elsewhere)
+    rng, orders, looks = random.Random(0), [sorted(runs, key=key) for key in ORDERS], 0
+    order = orders[0]
+    for number in range(len(orders) + _MOVED):
+        tried = orders[number] if number < len(orders) else _moved(order, rng)
+        for free in (False, True) if elsewhere else (False,):
+            filling = _Filling(pools, caps(), free=free, shifts=len(runs) <= _SHIFTED)
+            left = [one for one in tried if not filling.add(one)]
+            work.add(filling.looks * _LOOK_S)
+            looks += filling.looks
+            paid = sum(one.shape.gpus * one.shape.run.hours for one in left), filling.cents
+            if best is None or paid <= best[0]:
+                best, order = (paid, filling, left), tried
+        if looks > _LOOKS or (best is not None and best[0] <= (0, least)):
             break
     assert best is not None
     return *best[1].result(), best[2]
 
 
-def _tries(
-    pools: Mapping[int, HourlyPool],
-    by_pool: Mapping[int, Sequence[Waiting]],
-    caps: Callable[[], Sequence[Cap]],
-) -> Iterator[tuple[_Filling, Sequence[Waiting]]]:
-    """Yield nodes to begin with, and an order of the runs to add.
-
-    First each run is on the pool on which it is counted; then on any.
-    """
-    shifts = sum(map(len, by_pool.values())) <= _SHIFTED
-    runs = [one for mine in by_pool.values() for one in mine]
-    elsewhere = any(way.pool in pools for one in runs for way in one.elsewhere)
-    for order in _orders(runs):
-        for free in (False, True) if elsewhere else (False,):
-            yield _Filling(pools, caps(), free=free, shifts=shifts), order
-
-
-def _orders(runs: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:
-    """Yield orders to try: some by size and time, and others drawn at random."""
-    for key in ORDERS:
-        yield sorted(runs, key=key)
-    rng, order = random.Random(0), sorted(runs, key=ORDERS[0])
-    for _ in range(_SHUFFLED):
-        rng.shuffle(order)
-        yield order
+def _moved(order: Sequence[Waiting], rng: random.Random) -> list[Waiting]:
+    """Return the order with one run, drawn at random, at another place."""
+    moved = list(order)
+    moved.insert(rng.randrange(len(moved)), moved.pop(rng.randrange(len(moved))))
+    return moved
 
 
 def _least_steps(kind: HourlyPool, runs: Sequence[Waiting]) -> int:

@@ -137,7 +137,7 @@ class Search:
         self._stuck: dict[PoolInQuarter, tuple[int, int]] = {}
         """Pools whose units could not be laid out -> one node more than tried, and one run less."""
         self._tried: dict[_Values, dict[PoolInQuarter, tuple[int, int]]] = {}
-        """What could not be laid out, or is laid out already -> those pools."""
+        """Counts of units and nodes that could not be laid out, or are laid out -> those pools."""
         shapes = [mode.shape for job_class in problem.classes for mode in job_class.modes]
         self._runs = any(shape.is_run for shape in shapes)
         bundles = any(shape.bundles for shape in shapes)
@@ -329,8 +329,11 @@ class Search:
     def _lay_out(self, solved: _Values) -> bool:
         """Lay out whole units, and keep the plan if all fit; else learn from the rest."""
         values = tuple(float(round(value)) for value in solved)
-        if values in self._tried:
-            self._stuck = self._tried[values]
+        master = self._master
+        counting = (*master.unit_variables, *master.acquire.values())
+        counts = tuple(values[index] for index in counting)
+        if counts in self._tried:
+            self._stuck = self._tried[counts]
             return False
         packings, lacking = self._layouts.lay_out(values)
         kept = not lacking and self._found.keep(values, packings)
@@ -338,10 +341,10 @@ class Search:
             lacking = self._found.short[:1]
         self._stuck = {}
         for key in lacking:  # one node more than was tried in vain, and one run less
-            runs = (one.pieces(values) for one in self._master.usages[key] if one.asked.is_run)
-            nodes = round(self._master.nodes(*key, values))
+            runs = (one.pieces(values) for one in master.usages[key] if one.asked.is_run)
+            nodes = round(master.nodes(*key, values))
             self._stuck[key] = nodes + 1, round(sum(runs)) - 1
-        self._tried[values] = self._stuck
+        self._tried[counts] = self._stuck
         return kept
 
     def _on_nodes(self, counted: _Values) -> bool:
