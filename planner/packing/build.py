@@ -398,6 +398,23 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
     return program.priced(costs | stays | changes)
 
 
+def evenly_full(master: MasterProgram, counted: tuple[float, ...]) -> Program:
+    """Return the program that fills the counted nodes of all pools to the same share of hours."""
+    program = Program(list(master.program.variables), list(master.program.rows))
+    fullest = program.variable("fullest")
+    for key in master.usages:
+        pool, usages = master.problem.pools[key[0]], master.on_nodes(*key)
+        if pool.hire:
+            continue
+        runs = [usage.asked.run for usage in usages]
+        for _, taken, of in times_of(runs, master.gpus_of_runs(usages)):
+            load: Terms = defaultdict(float, {fullest: -master.nodes(*key, counted)})
+            for usage, hours in zip(usages, taken, strict=True):
+                usage.weigh(load, usage.span or usage.shape.whole_gpus / pool.node.gpus, hours / of)
+            program.row(f"fullest[{key[0]},{key[1]}]", load, "<=", 0.0)
+    return program.priced({fullest: 1.0})
+
+
 def at_random(master: MasterProgram, seed: int) -> Program:
     """Return the program that prefers some ways to run units to others, at random."""
     rng = random.Random(seed)

@@ -21,6 +21,7 @@ from planner.errors import LimitError
 from planner.packing.build import (
     at_random,
     build_master,
+    evenly_full,
     kept_apart,
     on_cheapest_gpus,
     with_at_least,
@@ -58,7 +59,7 @@ and the gap at which any will do."""
 _MANY_RUNS = 1_000
 """From this many variables of runs on, these are rounded: they are short, and the schedule
 decides."""
-_FEW_MODES, _DRAWN = 300, 6
+_FEW_MODES, _DRAWN = 3_000, 6
 """Up to this many modes, ways to run units are drawn at random if some find no room in time."""
 
 NodeCounts = tuple[tuple[int, ...], ...]
@@ -238,16 +239,14 @@ class Search:
         if not counted or self._closed() or self._over():
             return False
         cuts = self._layouts.cuts
-        whole = False
-        for units in self._units_on(counted):
-            whole = True
-            if self._lay_out(units):
-                return False
+        laid_out = self._on_nodes(counted)
+        if laid_out:
+            return False
         if self._layouts.cuts > cuts:
             return True
         if self._movable and self._place(counted, more_nodes=False):
             return False
-        if whole or self._over():
+        if laid_out is False or self._over():
             return False
         counted = self._count_nodes(frozenset())
         if not counted or self._on_nodes(counted) or self._lay_out(counted):
@@ -295,6 +294,8 @@ class Search:
             if self._problem.classes[number].move_cents
         }
         ways = [on_cheapest_gpus(master) if self._tie_break else master.program]
+        if self._runs:
+            ways.append(evenly_full(master, counted))
         if self._runs and len(master.mode) <= _FEW_MODES:
             ways += (at_random(master, seed) for seed in range(_DRAWN))
         for program in ways:
@@ -347,9 +348,20 @@ class Search:
         self._tried[counts] = self._stuck
         return kept
 
-    def _on_nodes(self, counted: _Values) -> bool:
-        """Lay whole units out on counted nodes; return True if that worked."""
-        return any(map(self._lay_out, self._units_on(counted)))
+    def _on_nodes(self, counted: _Values) -> bool | None:
+        """Lay whole units out on counted nodes; return whether that worked, None if there are none.
+
+        If not, those on the cheapest GPUs tell where more nodes are needed.
+        """
+        stuck = None
+        for units in self._units_on(counted):
+            if self._lay_out(units):
+                return True
+            stuck = self._stuck if stuck is None else stuck
+        if stuck is None:
+            return None
+        self._stuck = stuck
+        return False
 
     def _on_known_nodes(self) -> None:
         """Lay units out on the nodes that are known to suffice."""
