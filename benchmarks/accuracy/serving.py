@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.accuracy.origins import HERE
-from planner.inputs.measured import ServingMeasurement, read_serving_measurements
+from planner.inputs.measured import ServingMeasurement, read_measured
 from planner.sizing.calibrate import expected_of, replica_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class ServingPair:
 def read_serving(world: World) -> tuple[ServingMeasurement, ...]:
     """Read the table that ships; raises InputError for a row that is wrong."""
     file = HERE / "serving.csv"
-    return read_serving_measurements(file, world.catalog, shown_as=file.name)
+    runs = read_measured(file, world.catalog, shown_as=file.name)
+    return tuple(run for run in runs if isinstance(run, ServingMeasurement))
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.accuracy.origins import HERE, read_origins
 from planner.inputs.load import load_catalog, load_rules
-from planner.inputs.measured import read_measurements
+from planner.inputs.measured import Measurement, read_measured
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
 from planner.sizing import Sizer
@@ -49,7 +49,8 @@ class World:
 
     def _read(self, name: str) -> tuple[Measurement, ...]:
         shown_as = f"benchmarks/accuracy/{name}"
-        return read_measurements(HERE / name, self.catalog, shown_as=shown_as)
+        runs = read_measured(HERE / name, self.catalog, shown_as=shown_as)
+        return tuple(run for run in runs if isinstance(run, Measurement))
 
     def usable_gb(self, gpu_type: str, job: Job) -> float | None:
         """Memory of one GPU that a job may fill, GB of 10^9 bytes."""

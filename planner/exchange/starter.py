@@ -78,7 +78,7 @@ class _Entry:
     name: str
     lines: tuple[str, ...]
     value: str = ""
-    """Return what stands beside the name."""
+    """What stands beside the name."""
 
     def but(self, remark: str = "", **said: str | None) -> _Entry:
         """Return the entry with other lines for some keys, `users="users: 900"`.

@@ -236,17 +236,15 @@ def _clean(value: str) -> str:
     return value
 
 
-def _payable(price: Decimal) -> Decimal:
+def _payable(least: str, told: str) -> AfterValidator:
     """Refuse a price that would be rounded to nothing: what costs nothing is bought without end."""
-    if price < Decimal("0.01"):
-        raise ValueError(f"{price:f} is less than a cent")
-    return price
 
+    def check(price: Decimal) -> Decimal:
+        if price < Decimal(least):
+            raise ValueError(f"{price:f} is less than {told}")
+        return price
 
-def _payable_by_hour(price: Decimal) -> Decimal:
-    if price < Decimal("0.00001"):
-        raise ValueError(f"{price:f} is less than a cent in 1,000 hours")
-    return price
+    return AfterValidator(check)
 
 
 Name = Annotated[str, AfterValidator(_clean), Field(min_length=1, max_length=120)]
@@ -261,11 +259,11 @@ Share = Annotated[Decimal, BeforeValidator(share)]
 Number = Annotated[Decimal, BeforeValidator(_number), Field(ge=-LARGEST, le=LARGEST)]
 NotNegative = Annotated[Number, Field(ge=0)]
 PositiveNumber = Annotated[Decimal, BeforeValidator(_number), Field(gt=0, le=LARGEST)]
-NodePrice = Annotated[PositiveNumber, Field(le=10**9), AfterValidator(_payable)]
+NodePrice = Annotated[PositiveNumber, Field(le=10**9), _payable("0.01", "a cent")]
 """USD for one node; sums of prices up to here are counted exactly by a solver's numbers."""
 NodePower = Annotated[PositiveNumber, Field(le=500)]
 """kW of one node; the bound catches watts."""
-HourPrice = Annotated[PositiveNumber, Field(le=10**5), AfterValidator(_payable_by_hour)]
+HourPrice = Annotated[PositiveNumber, Field(le=10**5), _payable("0.00001", "a cent in 1,000 hours")]
 """USD for one GPU and one hour."""
 ParametersB = Annotated[PositiveNumber, Field(le=100_000)]
 """Parameters of a model in billions (10^9); a bare count of them is out of bounds."""

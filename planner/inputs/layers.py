@@ -312,19 +312,15 @@ def _additions(base: Any, own: dict[str, Any], outer: Path) -> Iterator[tuple[Pa
 
 def resolved(composed: Composed) -> str:
     """Return the whole scenario as YAML, each value with the place or change it is from."""
+    document, lines = composed.document, []
     by_path = {one.path: one.by for one in composed.applied}
-    lines = _lines(composed.document, by_path)
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _lines(document: YamlDocument, by_path: dict[str, str]) -> Iterator[str]:
     for path, value in _values((), document.data):
-        indent = "  " * (len(path) - 1)
-        key = flow_key(str(path[-1]))
+        key = f"{'  ' * (len(path) - 1)}{flow_key(str(path[-1]))}"
         if isinstance(value, dict) and value:
-            yield f"{indent}{key}:"
+            lines.append(f"{key}:\n")
         else:
-            yield f"{indent}{key}: {flow(value)}  # {_origin(document, path, by_path)}"
+            lines.append(f"{key}: {flow(value)}  # {_origin(document, path, by_path)}\n")
+    return "".join(lines)
 
 
 def _values(outer: Path, data: dict[str, object]) -> Iterator[tuple[Path, object]]:

@@ -93,8 +93,7 @@ class Question:
         self.layers = replace(read_layers(scenario, text), listed=self._listed)
         self._folder = scenario.parent
         self.given: dict[UsedRole, Sequence[Path]] = {"catalog": catalog, "rules": rules}
-        stated = (one.data.get("jobs") for one in self.layers.documents)
-        jobs = sum(len(one) for one in stated if isinstance(one, dict))
+        jobs = sum(len(one.section("jobs")) for one in self.layers.documents)
         kept = min(_MOST_KEPT, max(_LEAST_KEPT, _MOST_JOBS_KEPT // (jobs or 1)))
         self._asked = lru_cache(kept)(self._inputs)
         self._facts = cache(merged_catalog)

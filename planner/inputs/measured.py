@@ -8,15 +8,15 @@ was measured and how.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
-from planner.errors import InputError, refuse
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Bits, Frozen, KvBits, Name, PositiveCount, PositiveNumber
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import Fault, fault_of_name
@@ -231,68 +231,25 @@ COLUMNS: Final = tuple(
 _SERVING_COLUMNS: Final = tuple(name for name in ServingMeasurement.model_fields if name != "line")
 _OF_SERVING: Final = frozenset({"input_tokens", "output_tokens", "tpot_ms"})
 """Columns by which a table of serving runs is known."""
+_NEEDED: Final = ("model", "bits", "gpu_type", "input_tokens", "output_tokens")
+"""Columns that a table of serving runs must have."""
 
 
 def read_measured(path: Path, catalog: Catalog, *, shown_as: str | None = None) -> MeasuredRuns:
-    """Read a table of measured runs, tuning or serving, as its header tells.
+    """Read a table of tuning or of serving runs, as its header tells: a row for each run.
 
-    Raises InputError with the mistakes of all rows, each with its line and column.
+    Columns stand in any order. Raises InputError with the mistakes of all rows, each with its line
+    and column.
     """
-    text = read_text(path, shown_as or str(path))
-    lines = (line for line in text.split("\n") if line.strip() and not line.startswith("#"))
-    columns = set(re.split(r"[,;\t]", next(lines, "")))
-    read = read_serving_measurements if columns & _OF_SERVING else read_measurements
-    return read(path, catalog, shown_as=shown_as)
-
-
-def read_measurements(
-    path: Path, catalog: Catalog, *, shown_as: str | None = None
-) -> tuple[Measurement, ...]:
-    """Read a table of tuning runs: a header and one row for each run, in any order of columns.
-
-    Raises InputError with the mistakes of all rows, each with its line and column.
-    """
-
-    def measurement(row: TableRow) -> Measurement:
-        values: dict[str, Any] = {"line": row.line, "tune": {}}
-        for column in row.cells:
-            where = values if column in _OWN else values["tune"]
-            outer, dot, key = column.partition(".")
-            if dot:
-                where = where.setdefault(outer, {})
-            where[key or outer] = _said(row, column)
-        return row.build(Measurement, values, lambda path: path.removeprefix("tune."))
-
-    return _rows(path, shown_as, catalog, COLUMNS, ("method",), measurement)
-
-
-def read_serving_measurements(
-    path: Path, catalog: Catalog, *, shown_as: str | None = None
-) -> tuple[ServingMeasurement, ...]:
-    """Read a table of serving runs, likewise."""
-
-    def measurement(row: TableRow) -> ServingMeasurement:
-        values = {column: _said(row, column) for column in row.cells}
-        return row.build(ServingMeasurement, {"line": row.line, **values})
-
-    required = ("model", "bits", "gpu_type", "input_tokens", "output_tokens")
-    return _rows(path, shown_as, catalog, _SERVING_COLUMNS, required, measurement)
-
-
-MeasuredRun = TypeVar("MeasuredRun", Measurement, ServingMeasurement)
-
-
-def _rows(
-    path: Path,
-    shown_as: str | None,
-    catalog: Catalog,
-    columns: Sequence[str],
-    required: Sequence[str],
-    build: Callable[[TableRow], MeasuredRun],
-) -> tuple[MeasuredRun, ...]:
     name = str(path) if shown_as is None else shown_as
-    runs, findings = [], []
-    for row in table_rows(read_text(path, name), name, columns, required, row="run"):
+    text = read_text(path, name)
+    lines = (line for line in text.split("\n") if line.strip() and not line.startswith("#"))
+    serving = not _OF_SERVING.isdisjoint(re.split(r"[,;\t]", next(lines, "")))
+    columns, required = (_SERVING_COLUMNS, _NEEDED) if serving else (COLUMNS, ("method",))
+    build = _serving_run if serving else _tuning_run
+    runs: list[Measurement | ServingMeasurement] = []
+    findings: list[Finding] = []
+    for row in table_rows(text, name, columns, required, row="run"):
         try:
             run = build(row)
             for fault in _faults(run, catalog):
@@ -306,6 +263,22 @@ def _rows(
     return tuple(runs)
 
 
+def _tuning_run(row: TableRow) -> Measurement:
+    values: dict[str, Any] = {"line": row.line, "tune": {}}
+    for column in row.cells:
+        where = values if column in _OWN else values["tune"]
+        outer, dot, key = column.partition(".")
+        if dot:
+            where = where.setdefault(outer, {})
+        where[key or outer] = _said(row, column)
+    return row.build(Measurement, values, lambda path: path.removeprefix("tune."))
+
+
+def _serving_run(row: TableRow) -> ServingMeasurement:
+    values = {column: _said(row, column) for column in row.cells}
+    return row.build(ServingMeasurement, {"line": row.line, **values})
+
+
 def _faults(run: Measurement | ServingMeasurement, catalog: Catalog) -> Iterator[Fault]:
     """Names that stand for nothing, and what no such run can have been; each at its column."""
     model = run.tune.model if isinstance(run, Measurement) else run.model
@@ -313,7 +286,7 @@ def _faults(run: Measurement | ServingMeasurement, catalog: Catalog) -> Iterator
         if named is not None and (fault := fault_of_name(sort, named, catalog)):
             yield Fault((column,), *fault)
     if isinstance(run, Measurement):
-        yield from out_of_place(run.tune)
+        yield from out_of_place(run.tune, catalog)
         yield from _beyond(run, catalog)
 
 

@@ -190,25 +190,18 @@ def settled_settings(
     settings: dict[str, Setting] = {}
     findings: list[Finding] = []
     for name in Settings.model_fields:
-        try:
-            settings[name] = _setting(rules, name, stated.get(name))
-        except KeyError:
-            findings.append(
-                Finding(
-                    f"no policy rule sets {name}",
-                    hint=f"give the rule that set it its `sets: {name}` again",
-                )
-            )
+        value, origin, assumed = stated.get(name), "scenario", False
+        if value is None:
+            try:
+                value, origin, assumed = rules.figure(name), f"rule {rules.setting(name).id}", True
+            except KeyError:
+                hint = f"give the rule that set it its `sets: {name}` again"
+                findings.append(Finding(f"no policy rule sets {name}", hint=hint))
+                continue
+        unit = SETTINGS[name].unit
+        settings[name] = Setting(value=value, unit=unit, origin=origin, assumed=assumed)
     refuse(findings)
     return Settings(**settings)
-
-
-def _setting(rules: RuleBook, name: str, stated: Decimal | None) -> Setting:
-    unit = SETTINGS[name].unit
-    if stated is not None:
-        return Setting(value=stated, unit=unit, origin="scenario", assumed=False)
-    origin = f"rule {rules.setting(name).id}"
-    return Setting(value=rules.figure(name), unit=unit, origin=origin, assumed=True)
 
 
 def settled_offers(
@@ -238,6 +231,9 @@ def _settled_offer(
         each = hours if offer.step_hours is None else Decimal(offer.step_hours)
         unit = _EXACT.multiply(_EXACT.multiply(price, gpus), each)
         text = f"${_money(price)} per GPU-hour"
+    most = [] if offer.maximum is None else [offer.maximum]
+    if offer.maximum_gpus is not None:
+        most.append(offer.maximum_gpus // catalog.nodes[offer.node_type].gpus.value)
     return SettledOffer(
         name=name,
         node_type=offer.node_type,
@@ -249,7 +245,7 @@ def _settled_offer(
         price_date=priced_on.isoformat() if priced_on else None,
         illustrative=illustrative,
         lead_time_weeks=offer.lead_time_weeks,
-        maximum=_maximum(offer, catalog),
+        maximum=min(most, default=None),
         deliveries=_deliveries(offer, horizon),
         levels=tuple(
             PriceLevel(
@@ -266,14 +262,6 @@ def _settled_offer(
         end_of_sale=offer.end_of_sale,
         licence_included=offer.licence_included,
     )
-
-
-def _maximum(offer: Offer, catalog: Catalog) -> int | None:
-    """Whole nodes."""
-    most = [] if offer.maximum is None else [offer.maximum]
-    if offer.maximum_gpus is not None:
-        most.append(offer.maximum_gpus // catalog.nodes[offer.node_type].gpus.value)
-    return min(most, default=None)
 
 
 def _deliveries(offer: Offer, horizon: Horizon) -> tuple[int, ...] | None:

@@ -6,7 +6,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.load import load_catalog
-from planner.inputs.measured import COLUMNS, read_measured, read_measurements
+from planner.inputs.measured import COLUMNS, read_measured
 
 HEADER = "model,method,batch,sequence,gpus,gpu_type,outcome,kind,measured_gb,measured_gib"
 RUN = "llama-3.1-8b,lora,8,4096,2,h100-80gb-sxm,,allocated,,36.5"
@@ -22,7 +22,7 @@ def read(tmp_path, catalog):
     def reader(*lines: str, encoding: str = "utf-8", newline: str = "\n"):
         path = tmp_path / "runs.csv"
         path.write_bytes(newline.join(lines).encode(encoding))
-        return read_measurements(path, catalog, shown_as="runs.csv")
+        return read_measured(path, catalog, shown_as="runs.csv")
 
     return reader
 

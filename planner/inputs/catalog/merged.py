@@ -91,8 +91,7 @@ def _alike(opened: Sequence[tuple[Located, YamlDocument, InputFile]]) -> Iterato
     met: dict[tuple[str, str], tuple[str, YamlDocument]] = {}
     for _, document, _ in opened:
         for section in ("gpus", "nodes", "models"):
-            entries = document.data.get(section)
-            for key in entries if isinstance(entries, dict) else ():
+            for key in document.section(section):
                 first, earlier = met.setdefault((section, folded(key)), (key, document))
                 if first != key:
                     what = difference(key, first)
@@ -138,8 +137,7 @@ def _content(
 
     None where the file is none of a catalog.
     """
-    models = document.data.get("models")
-    entries = models.items() if isinstance(models, dict) else ()
+    entries = document.section("models").items()
     left = {key for key, entry in entries if isinstance(entry, dict) and "config" in entry}
     stated = {"models": {key: entry for key, entry in entries if key not in left}} if left else {}
     written = replace(document, data=document.data | stated)

@@ -125,8 +125,8 @@ def _unknown_site(
     return Fault((*path, "site", *at), f"unknown site {name!r}", hint)
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
-    return did_you_mean(name, sorted(known)) or f"known: {', '.join(sorted(known))}"
+def _nearest(name: str, known: Collection[str], most: int = 1) -> str:
+    return did_you_mean(name, sorted(known), most) or f"known: {', '.join(sorted(known))}"
 
 
 def _cooling(
@@ -642,8 +642,7 @@ def _unlisted(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     """Find teams that are not listed; without `teams`, any name will do."""
     teams = sorted(whole.scenario.teams)
     if teams and job.team is not None and job.team not in teams:
-        hint = did_you_mean(job.team, teams, 3) or f"known: {', '.join(teams)}"
-        yield Fault((*path, "team"), f"unknown team {job.team!r}", hint)
+        yield Fault((*path, "team"), f"unknown team {job.team!r}", _nearest(job.team, teams, 3))
 
 
 def _quota(whole: Whole, path: Path, team: Team) -> Iterator[Fault]:

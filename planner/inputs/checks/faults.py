@@ -110,9 +110,8 @@ def alike_names(scenario: YamlDocument) -> Iterator[Finding]:
     It works on the file's plain data, so that no other mistake hides these.
     """
     for section in _NAMED:
-        entries = scenario.data.get(section)
-        if isinstance(entries, dict):
-            yield from _alike(scenario, (((section, name), name) for name in entries))
+        names = (((section, name), name) for name in scenario.section(section))
+        yield from _alike(scenario, names)
     if not scenario.data.get("sites"):
         yield from _alike(scenario, _stated(scenario, _SITES))
     if not scenario.data.get("teams"):
@@ -192,16 +191,12 @@ def fault_of_name(
         return None if rules is None else _of_rule(name, rules)
     if catalog is None:
         return None
-    names = _names(sort, catalog)
-    return None if name in names else unknown_reference(sort, name, names, catalog)
-
-
-def _names(sort: str, catalog: Catalog) -> Collection[str]:
+    names: Collection[str] = catalog.models
     if sort == "MIG profile":
-        return {name for gpu in catalog.gpus.values() for name in gpu.mig_profiles}
-    if sort == "node type":
-        return catalog.nodes
-    return catalog.gpus if sort == "GPU type" else catalog.models
+        names = {name for gpu in catalog.gpus.values() for name in gpu.mig_profiles}
+    elif sort in ("node type", "GPU type"):
+        names = catalog.nodes if sort == "node type" else catalog.gpus
+    return None if name in names else unknown_reference(sort, name, names, catalog)
 
 
 def _of_rule(name: str, rules: RuleBook) -> tuple[str, str | None] | None:
@@ -244,8 +239,9 @@ def unknown_reference(
     """Say what is wrong with an unknown name, and what may have been meant."""
     names = sorted(known)
     several = [] if sort == "model" else get_close_matches(name.casefold(), names, 1, _A_SLIP)
-    with suppress(NotKnown):
-        several = several or _called(sort, name, catalog)
+    if not several and catalog is not None and sort in _CALLED:
+        with suppress(NotKnown):
+            several = _CALLED[sort](name, catalog)
     if len(several) > 1:
         return f"{sort} {name!r} is ambiguous", f"write one of {', '.join(several)}"
     message = f"unknown {sort} {name!r}"
@@ -270,17 +266,6 @@ def _pieces(name: str) -> set[str]:
     return found
 
 
-def _called(sort: str, name: str, catalog: Catalog | None) -> list[str]:
-    """Return the ids that a product's or model's name stands for."""
-    if catalog is None:
-        return []
-    if sort == "model":
-        return _models_called(name, catalog)
-    if sort == "GPU type":
-        return _gpus_called(name, catalog)
-    return _nodes_called(name, catalog) if sort == "node type" else []
-
-
 _WIDTH = re.compile(
     r"[-_.](?:fp8|int[48]|awq|gptq|gguf|bnb|[48]bit|nvfp4|mxfp4|w[0-9]+a[0-9]+)\b.*", re.I
 )
@@ -292,11 +277,8 @@ def _models_called(name: str, catalog: Catalog) -> list[str]:
     plain = _WIDTH.sub("", name.replace(":", "-"))
     if id_ := catalog.model_called(plain):
         return [id_]
-    return [id_ for id_ in catalog.models if _only_signs(id_) == _only_signs(plain)]
-
-
-def _only_signs(name: str) -> str:
-    return "".join(filter(str.isalnum, name.casefold()))
+    asked, *ids = ("".join(filter(str.isalnum, one.casefold())) for one in (plain, *catalog.models))
+    return [id_ for id_, signs in zip(catalog.models, ids, strict=True) if signs == asked]
 
 
 def _gpus_called(name: str, catalog: Catalog) -> list[str]:
@@ -327,6 +309,8 @@ def _nodes_called(name: str, catalog: Catalog) -> list[str]:
     return sorted(key for key, stated in words.items() if asked <= stated) if asked else []
 
 
+_CALLED = {"model": _models_called, "GPU type": _gpus_called, "node type": _nodes_called}
+"""By sort, what finds the ids that the name of a product or model stands for."""
 _LISTED_BY = {
     "rule": "rules list",
     "node type": "catalog list nodes",

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
-from typing import Final, Literal
+from typing import Any, Final
 
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog, Model
 from planner.inputs.checks.faults import Fault, Whole, entries, known, unknown_reference
 from planner.inputs.reading.document import Path
 from planner.inputs.scenario.job import Job, Serve, Tune
-from planner.inputs.scenario.load import LengthPercentiles, Load
+from planner.inputs.scenario.load import LengthPercentiles
 from planner.inputs.scenario.scenario import (
     NodePlace,
     ResolvedScenario,
@@ -49,45 +49,19 @@ _OFF: Final = (None, False, "sharded")
 """Values that mean the same as leaving such a key out."""
 _WIDEST_BYTES = 4
 """Bytes of one parameter in fp32."""
+_Check = Callable[[Any, Catalog], Iterator[Fault]]
 _ABOVE_ANY_MEAN = 95
 """From this percentile on, a length lies above the mean of any real traffic."""
 
 
 def contradictions(job: Job, catalog: Catalog) -> Iterator[Fault]:
     """Find all contradictions of a job, each with its path; an unknown model is passed over."""
-    with suppress(NotKnown):
-        yield from (one.below("tune") for one in _of_tune(job.tune, catalog))
-    with suppress(NotKnown):
-        yield from (one.below("serve") for one in _of_serve(job.serve, catalog))
-    with suppress(NotKnown):
-        yield from _too_slow(job)
-
-
-def _of_tune(tune: Tune | None, catalog: Catalog) -> Iterator[Fault]:
-    if tune is not None:
-        yield from known(
-            _too_long(tune, "sequence", catalog),
-            out_of_place(tune),
-            _rank(tune, catalog),
-            _data(tune),
-            _parallelism(tune, catalog),
-            _deploy(tune, catalog),
-            _generating(tune, catalog),
-            _rollouts(tune),
-        )
-
-
-def _of_serve(serve: Serve | None, catalog: Catalog) -> Iterator[Fault]:
-    if serve is not None:
-        yield from known(
-            _too_long(serve, "context", catalog),
-            _request_too_long(serve, catalog),
-            _traffic(serve.load),
-            _wider(serve, catalog),
-            _adapters(serve, catalog),
-            _draft(serve, catalog),
-            _decoding(serve, catalog),
-        )
+    for section, checks in (("tune", _OF_TUNE), ("serve", _OF_SERVE)):
+        with suppress(NotKnown):
+            if about := getattr(job, section):
+                found = known(*(check(about, catalog) for check in checks))
+                yield from (one.below(section) for one in found)
+    yield from known(_too_slow(job))
 
 
 def _model(about: Tune | Serve, catalog: Catalog) -> Model | None:
@@ -99,11 +73,11 @@ def _parameters_b(about: Tune | Serve, catalog: Catalog) -> Decimal | None:
     return about.parameters_b if model is None else model.parameters_b
 
 
-def _too_long(
-    about: Tune | Serve, key: Literal["sequence", "context"], catalog: Catalog
-) -> Iterator[Fault]:
+def _too_long(about: Tune | Serve, catalog: Catalog) -> Iterator[Fault]:
     """Find more tokens than the model takes, or than any model does if it is not known."""
-    tokens: int | None = getattr(about, key)
+    key, tokens = (
+        ("sequence", about.sequence) if isinstance(about, Tune) else ("context", about.context)
+    )
     model = _model(about, catalog)
     if tokens is None or (model is None and about.model is not None):
         return
@@ -141,8 +115,9 @@ def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
         yield Fault(("load", longer), message, remedy)
 
 
-def _traffic(load: Load | None) -> Iterator[Fault]:
+def _traffic(serve: Serve, _: Catalog) -> Iterator[Fault]:
     """Find a day of less than one request, and request lengths that contradict their mean."""
+    load = serve.load
     if load is None:
         return
     tokens, each = load.tokens_per_day, load.input_tokens + load.output_tokens
@@ -194,7 +169,7 @@ def _rank(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
         yield Fault(("adapter_rank",), message, "a rank is a small part of the width")
 
 
-def _data(tune: Tune) -> Iterator[Fault]:
+def _data(tune: Tune, _: Catalog) -> Iterator[Fault]:
     tokens, sequence = tune.dataset_tokens, tune.sequence
     if tune.packing and tokens is not None and sequence is not None and tokens < sequence:
         yield Fault(
@@ -204,21 +179,21 @@ def _data(tune: Tune) -> Iterator[Fault]:
         )
 
 
-def _larger(size_gb: Decimal, about: Tune | Serve, catalog: Catalog, key: str) -> Iterator[Fault]:
+def _adapter(about: Tune | Serve, catalog: Catalog) -> Iterator[Fault]:
     """Find an adapter that is larger than all of its base at 32 bit."""
+    path, size_gb = ("deploy", "adapter_gb"), None
+    if isinstance(about, Serve):
+        path, size_gb = ("adapters", "size_gb"), about.adapters and about.adapters.size_gb
+    elif about.deploy is not None:
+        size_gb = about.deploy.adapter_gb
     parameters_b = _parameters_b(about, catalog)
-    if parameters_b is not None and size_gb > parameters_b * _WIDEST_BYTES:
+    if size_gb and parameters_b is not None and size_gb > parameters_b * _WIDEST_BYTES:
         yield Fault(
-            tuple(key.split(".")),
+            path,
             f"an adapter of {size_gb:f} GB is larger than its base, {parameters_b:.4g} billion "
             f"parameters, which at 32 bit are {parameters_b * _WIDEST_BYTES:.4g} GB",
             f"write {(size_gb / 1000).normalize():f}, where that is in MB: the key takes GB",
         )
-
-
-def _adapters(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
-    if serve.adapters is not None:
-        yield from _larger(serve.adapters.size_gb, serve, catalog, "adapters.size_gb")
 
 
 def _draft(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
@@ -275,7 +250,7 @@ def _decoding(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
             yield Fault(("latency", "tpot_ms"), message, "ask for `e2e_ms`")
 
 
-def _rollouts(tune: Tune) -> Iterator[Fault]:
+def _rollouts(tune: Tune, _: Catalog) -> Iterator[Fault]:
     """Find answers that are longer than the sequence which holds prompt and answer."""
     answer, sequence = tune.rollout_tokens, tune.sequence
     if answer is not None and sequence is not None and answer > sequence:
@@ -301,7 +276,7 @@ def _generating(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
         yield Fault(("objective",), message, "leave it out")
 
 
-def out_of_place(tune: Tune) -> Iterator[Fault]:
+def out_of_place(tune: Tune, _: Catalog) -> Iterator[Fault]:
     """Find keys of a tuning job that mean nothing beside what else it states."""
     for key, needed in _GOES_WITH.items():
         with suppress(NotKnown):
@@ -348,6 +323,7 @@ def _parallelism(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
 
 
 def _deploy(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
+    """Find what a deployment of its model cannot have."""
     if tune.deploy is None:
         return
     if tune.deploy.bits is not None and tune.method != "full":
@@ -358,8 +334,8 @@ def _deploy(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
         )
     if tune.deploy.adapter_gb is not None and tune.method == "full":
         yield Fault(("deploy", "adapter_gb"), "a full fine-tune has no adapter", "leave it out")
-    elif tune.deploy.adapter_gb is not None:
-        yield from _larger(tune.deploy.adapter_gb, tune, catalog, "deploy.adapter_gb")
+    else:
+        yield from _adapter(tune, catalog)
 
 
 def _wider(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
@@ -373,6 +349,14 @@ def _wider(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
             "take more memory",
             "leave `bits` out" if isinstance(serve.bits, int) else f"leave {widest} out",
         )
+
+
+_OF_TUNE: tuple[_Check, ...] = (
+    *(_too_long, out_of_place, _rank, _data, _parallelism, _deploy, _generating, _rollouts),
+)
+_OF_SERVE: tuple[_Check, ...] = (
+    *(_too_long, _request_too_long, _traffic, _wider, _adapter, _draft, _decoding),
+)
 
 
 _LISTED = 8

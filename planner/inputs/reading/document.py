@@ -138,6 +138,11 @@ class YamlDocument:
         """Return the line as written, 1-based; None past the end."""
         return self._lines[line - 1] if 1 <= line <= len(self._lines) else None
 
+    def section(self, name: str) -> dict[str, Any]:
+        """Return the mapping under a key at the top; empty if no mapping stands there."""
+        found = self.data.get(name)
+        return found if isinstance(found, dict) else {}
+
     def empty_values(self) -> list[Path]:
         """Return the paths of all keys and items that have no value."""
         found: list[Path] = []

@@ -154,8 +154,7 @@ def used_files(scenario: YamlDocument, folder: Path, role: UsedRole) -> list[Loc
     `folder` is that of names which no file states. Raises InputError for absolute paths, `..`,
     links that lead out, addresses and what is no file.
     """
-    use = scenario.data.get("use")
-    names = use.get(role) if isinstance(use, dict) else None
+    names = scenario.section("use").get(role)
     found: list[Located] = []
     findings: list[Finding] = []
     for position, name in enumerate(names if isinstance(names, tuple) else ()):

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator
+from pydantic.fields import FieldInfo
 
 from planner.inputs.base import share
 from planner.inputs.reading.document import Path, dotted
@@ -82,26 +83,25 @@ class FieldTree:
         kinds += [inner for one in kinds if get_origin(one) is dict for inner in get_args(one)[1:]]
         return any(one in kinds for one in (int, Decimal))
 
+    def _field(self, path: Path) -> FieldInfo | None:
+        """Return the field at a path, or None."""
+        model = self.model(path[:-1])
+        return model.model_fields.get(str(path[-1])) if model else None
+
     def is_share(self, path: Path) -> bool:
         """Return whether a number at a path may be written as a percentage."""
-        model, key = self.model(path[:-1]), str(path[-1])
-        if model is None:
-            annotation = self._annotation(path)
-            return annotation is not None and _spells_percent(annotation)
-        field = model.model_fields.get(key)
-        told = field and (field.annotation, *field.metadata)
-        return any(map(_spells_percent, told or ()))
+        field = self._field(path)
+        told = (field.annotation, *field.metadata) if field else (self._annotation(path),)
+        return any(map(_spells_percent, told))
 
     def default(self, path: Path) -> object:
         """Return what holds if nothing stands at a path; None if that is not one value."""
-        model = self.model(path[:-1])
-        field = model.model_fields.get(str(path[-1])) if model else None
+        field = self._field(path)
         return None if field is None or field.is_required() else field.default
 
     def is_optional(self, path: Path) -> bool:
         """Return whether the key of a value may be left out."""
-        model = self.model(path[:-1])
-        field = model.model_fields.get(str(path[-1])) if model else None
+        field = self._field(path)
         return field is not None and not field.is_required()
 
     def is_by_quarter(self, path: Path) -> bool:

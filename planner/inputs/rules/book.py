@@ -329,7 +329,7 @@ def _rules(document: YamlDocument) -> dict[str, Rule]:
     again = "is stated already, by the key above"
     twice = [
         document.finding(("rules", rule_id, "id"), again, "delete the line", at_key=True)
-        for rule_id, rule in document.data.get("rules", {}).items()
+        for rule_id, rule in document.section("rules").items()
         if "id" in rule
     ]
     refuse(twice)
@@ -341,12 +341,12 @@ def _with_cases(document: YamlDocument, findings: list[Finding]) -> YamlDocument
 
     Conditions, inputs and results of both count; of anything else, that of the case.
     """
-    rules = document.data.get("rules")
-    if not isinstance(rules, dict):
+    if not (rules := document.section("rules")):
         return document
     places = document.entry(("rules",))
     found: dict[str, Any] = {}
     branch: dict[str | int, Entry] = {}
+    entries: Branch
     for key, rule in rules.items():
         cases = _mapping(rule).get("cases", key)
         group = document.entry(("rules", key))
@@ -358,7 +358,7 @@ def _with_cases(document: YamlDocument, findings: list[Finding]) -> YamlDocument
             cases, shared, entries = {key: rule}, {}, {key: group}
         else:
             shared = {name: value for name, value in rule.items() if name != "cases"}
-            entries = dict((group.branch or {})["cases"].branch or {})
+            entries = (group.branch or {})["cases"].branch or {}
         for rule_id, case in cases.items():
             if rule_id in found:
                 message = f"{rule_id!r} is defined above as well"
@@ -385,7 +385,7 @@ def _as_written(
     tables = {
         (document.shown_as, dotted(("rules", case))): (key, case, rule)
         for document in documents
-        for key, rule in _mapping(document.data.get("rules")).items()
+        for key, rule in document.section("rules").items()
         for case in _mapping(_mapping(rule).get("cases"))
     }
 
@@ -431,8 +431,7 @@ def _sources(documents: Sequence[YamlDocument]) -> dict[str, dict[str, Any]]:
     """Return what is known of each source by its key; nothing of one that is wrong."""
     found: dict[str, dict[str, Any]] = {}
     for document in documents:
-        entries = document.data.get("sources")
-        for key, entry in entries.items() if isinstance(entries, dict) else ():
+        for key, entry in document.section("sources").items():
             try:
                 found[key] = Publication.model_validate(entry).model_dump(exclude_none=True)
             except ValidationError:
@@ -456,8 +455,7 @@ def _with_sources(
         own = {name: value for name, value in citation.items() if name != "source"}
         return (sources.get(key, _UNKNOWN) if isinstance(key, str) else _UNKNOWN) | own
 
-    rules = document.data.get("rules")
-    if not isinstance(rules, dict):
+    if not (rules := document.section("rules")):
         return document
     found = dict(rules)
     for rule_id, rule in rules.items():

@@ -30,7 +30,7 @@ class Fact:
     origin: Origin
     unit: str
     told: str | AsFact
-    """Return what it means, or the field that says so."""
+    """What it means, or the field that says so."""
     choices: tuple[str, ...] = ()
     """Values that a text fact can take; empty where any text can stand."""
 
