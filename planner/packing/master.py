@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -156,15 +156,6 @@ class MasterProgram:
         yield self.mode[number, position], mode.copies_in(quarter)
         if (number, position, quarter) in self.short:
             yield self.short[number, position, quarter], -mode.copies_short
-
-    def copied(self, problem: Problem) -> MasterProgram:
-        """Return the same program for a problem stated alike; rows are added to either alone."""
-        return replace(
-            self,
-            problem=problem,
-            program=Program([*self.program.variables], [*self.program.rows]),
-            elastic=dict(self.elastic),
-        )
 
     def runs_in(self, quarter: int) -> Iterator[Usage]:
         """Return where runs of a quarter are counted, pool after pool."""

@@ -13,24 +13,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from planner.errors import LimitError
 from planner.packing.build import (
     at_random,
     build_master,
-    kept_apart,
     on_cheapest_gpus,
     with_at_least,
 )
-from planner.packing.constraints.budgets import BILL, state_budgets
 from planner.packing.incumbent import Incumbent, Infeasible, begin, whole_near
 from planner.packing.layouts import Layouts
 from planner.packing.local_search import place_unlike
-from planner.packing.master import MasterProgram, PoolInQuarter
-from planner.packing.problem import NOWHERE, Problem
+from planner.packing.master import PoolInQuarter
+from planner.packing.problem import Problem
 from planner.packing.solver import Answer, Outcome, Program, solve_integer, solve_linear
 from planner.packing.work import polled, spent
 
@@ -61,8 +58,6 @@ decides."""
 _FEW_MODES, _DRAWN = 300, 6
 """Up to this many modes, ways to run units are drawn at random if some find no room in time."""
 
-NodeCounts = tuple[tuple[int, ...], ...]
-"""Nodes by supply and quarter of entry."""
 _Values = tuple[float, ...]
 """Values of the variables of the master program."""
 
@@ -73,26 +68,14 @@ def search(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None] | None = None,
-    nodes: NodeCounts = (),
     tie_break: bool = True,
 ) -> Incumbent:
     """Search until the gap is closed or the time is over.
 
-    `nodes` of the first supplies are known to suffice and are tried first. Without `tie_break`,
-    units are on any GPUs of plans that cost the same. Raises Infeasible if that is proved, and
-    LimitError if time ends before any packing is found.
+    Without `tie_break`, units are on any GPUs of plans that cost the same. Raises Infeasible if
+    that is proved, and LimitError if time ends before any packing is found.
     """
-    return Search(problem, asked_gap, time_limit_s, progress, nodes, tie_break=tie_break).run()
-
-
-def nodes_entering(master: MasterProgram, values: Sequence[float]) -> NodeCounts:
-    """Return the nodes of a solution, of supplies of pools that exist; these come first."""
-    problem = master.problem
-    return tuple(
-        nodes
-        for nodes, supply in zip(master.acquired(values), problem.supplies, strict=True)
-        if not problem.pools[supply.pool].gpu_type.startswith(NOWHERE)
-    )
+    return Search(problem, asked_gap, time_limit_s, progress, tie_break=tie_break).run()
 
 
 def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
@@ -120,14 +103,13 @@ class Search:
         asked_gap: float,
         time_limit_s: float,
         progress: Callable[[str], None] | None = None,
-        nodes: NodeCounts = (),
         *,
         tie_break: bool = True,
     ) -> None:
         """State the program and what lays out its units."""
         self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
         self._say = progress or (lambda _: None)
-        self._nodes, self._tie_break = nodes, tie_break
+        self._tie_break = tie_break
         self._master = build_master(problem)
         self._problem = problem = self._master.problem
         self._layouts = Layouts(self._master, self._in_time)
@@ -148,19 +130,6 @@ class Search:
         runs = self._master.run_variables
         self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
         """Variables that are rounded."""
-
-    def ask_again(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
-        """Start again at other prices and with more budgets, keeping the cuts and the plan so far.
-
-        The program, its cuts and the layouts that were found are used again.
-        """
-        self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
-        self._master = self._layouts.master = _repriced(self._master, kept_apart(problem))
-        self._problem, before = self._master.problem, self._found
-        self._found = Incumbent(self._master, stocks=before.stocks)
-        if before.cost_cents is not None:
-            self._found.keep(before.values, before.packings)
-        self._stuck, self._tried = {}, {}
 
     def run(self) -> Incumbent:
         """Take all steps in order; raises as `search` does."""
@@ -184,8 +153,6 @@ class Search:
         if not self._master.program.variables:  # nothing runs, and nothing can be had
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
-        if self._nodes:
-            self._on_known_nodes()
         with self._within(_ROUNDS_TIME):
             for number in range(1, _ROUNDS + 1):
                 self._found.rounds = number
@@ -348,17 +315,6 @@ class Search:
         """Lay whole units out on counted nodes; return True if that worked."""
         return any(map(self._lay_out, self._units_on(counted)))
 
-    def _on_known_nodes(self) -> None:
-        """Lay units out on the nodes that are known to suffice."""
-        held = {
-            index: float(self._nodes[number][quarter])
-            for (number, quarter), index in self._master.acquire.items()
-            if number < len(self._nodes)
-        }
-        answer = self._whole_units(self._master.program.fixed(held))
-        if answer.values and not self._on_nodes(answer.values):
-            self._lay_out(self._with_whole_runs(answer.values))
-
     # Steps 5 to 7
 
     def _first_fit(self) -> None:
@@ -462,28 +418,3 @@ class Search:
             yield
         finally:
             self._deadline = deadline
-
-
-def _repriced(master: MasterProgram, problem: Problem) -> MasterProgram:
-    """Copy the program, with its cuts, for a problem at other prices and with more budgets.
-
-    Offers cost something else in the quarters in which they cost anything, as do moves and
-    changes of GPU type; budgets come last, and all else is the same.
-    """
-    before = master.problem.budgets
-    assert problem.budgets[: len(before)] == before
-    copy = master.copied(problem)
-    prices = {
-        index: problem.classes[job_class].move_cents for job_class, index in copy.moved.items()
-    }
-    for (supply, quarter), index in copy.acquire.items():
-        cents = problem.supplies[supply].unit_cost_cents[quarter]
-        assert cents is not None
-        prices[index] = cents
-    for index, cents in prices.items():
-        variable = copy.program.variables[index]
-        copy.program.variables[index] = replace(variable, cost=copy.cost(cents))
-    copy.program.owner = BILL
-    state_budgets(copy, problem.budgets[len(before) :], len(before))
-    copy.program.owner = ""
-    return copy
