@@ -118,21 +118,6 @@ class MasterProgram:
         return units | self.splits | frozenset(opened)
 
     @cached_property
-    def run_variables(self) -> frozenset[int]:
-        """Those of them that count only runs."""
-        return frozenset(
-            index
-            for usages in self.usages.values()
-            for usage in usages
-            if usage.asked.is_run
-            for index, _ in usage.terms
-        ) | frozenset(
-            index
-            for (number, position), index in self.mode.items()
-            if self.problem.classes[number].modes[position].shape.is_run
-        )
-
-    @cached_property
     def shared_unit_variables(self) -> frozenset[int]:
         """Those of them whose units take at most one node.
 

@@ -23,12 +23,12 @@ from planner.packing.build import (
     on_cheapest_gpus,
     with_at_least,
 )
-from planner.packing.incumbent import Incumbent, Infeasible, begin, whole_near
+from planner.packing.incumbent import Incumbent, Infeasible, begin
 from planner.packing.layouts import Layouts
 from planner.packing.local_search import place_unlike
 from planner.packing.master import PoolInQuarter
 from planner.packing.problem import Problem
-from planner.packing.solver import Answer, Outcome, Program, solve_integer, solve_linear
+from planner.packing.solver import Outcome, Program, solve_integer, solve_linear
 from planner.packing.work import polled, spent
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
@@ -52,9 +52,6 @@ solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit for first-fit; then, if there is no plan yet, for any plan;
 and the gap at which any will do."""
-_MANY_RUNS = 1_000
-"""From this many variables of runs on, these are rounded: they are short, and the schedule
-decides."""
 _FEW_MODES, _DRAWN = 300, 6
 """Up to this many modes, ways to run units are drawn at random if some find no room in time."""
 
@@ -127,9 +124,6 @@ class Search:
         """Whether the local search can move units: whole GPUs, all of the one quarter."""
         self._unlike = len(problem.classes) > _MANY_CLASSES and self._movable
         """Whether it replaces layouts by pattern, because hardly any pattern would repeat."""
-        runs = self._master.run_variables
-        self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
-        """Variables that are rounded."""
 
     def run(self) -> Incumbent:
         """Take all steps in order; raises as `search` does."""
@@ -230,8 +224,7 @@ class Search:
             time_limit_s=self._left_s() * _BOUND_TIME,
             relative_gap=self._asked_gap * _BOUND_GAP * self._share_of_cost() if limited else 0.0,
             relaxed=relaxed,
-            # Of very many runs, a better solution closes the gap as often as a better bound.
-            effort="branching" if relaxed and not self._loose else "usual",
+            effort="branching" if relaxed else "usual",
         )
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._master, relaxed)
@@ -267,31 +260,17 @@ class Search:
         for program in ways:
             if self._over():
                 return
-            answer = self._whole_units(program.fixed(held))
+            answer = solve_integer(
+                program.fixed(held),
+                time_limit_s=max(self._left_s(), _LEAST_S),
+                relative_gap=_TIE_GAP,
+                node_limit=_TIE_NODES,
+                effort="rounding",
+            )
             if answer.values:
-                yield self._with_whole_runs(answer.values)
+                yield answer.values
             if answer.outcome is Outcome.INFEASIBLE or not self._in_time():
                 return  # these nodes do not hold whole units, or time is over
-
-    def _whole_units(self, program: Program) -> Answer:
-        """Return whole units, except for loose variables, with the node counts held."""
-        return solve_integer(
-            program,
-            time_limit_s=max(self._left_s(), _LEAST_S),
-            relative_gap=_TIE_GAP,
-            node_limit=_TIE_NODES,
-            relaxed=self._loose,
-            effort="branching" if self._loose else "rounding",
-        )
-
-    def _with_whole_runs(self, values: _Values) -> _Values:
-        """Return runs in whole numbers, near a solution with fractions of runs."""
-        if not self._loose:
-            return values
-        changed = list(values)
-        for index, number in whole_near(self._master, values).items():
-            changed[index] = number
-        return tuple(changed)
 
     def _lay_out(self, solved: _Values) -> bool:
         """Lay out whole units, and keep the plan if all fit; else learn from the rest."""
