@@ -83,14 +83,6 @@ def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
     return Search(problem, 0.0, time_limit_s).cut_root()
 
 
-def bound_cents(problem: Problem, *, asked_gap: float, time_limit_s: float) -> int:
-    """Return a lower bound on any plan's cost without laying units out.
-
-    Raises Infeasible if no plan exists.
-    """
-    return Search(problem, asked_gap, time_limit_s).bound()
-
-
 class Search:
     """The search for one problem, from the program that counts its nodes to their layouts."""
 
@@ -159,12 +151,6 @@ class Search:
             self._first_fit()  # step 5
             self._exchange()  # step 6
             self._reserve()  # step 7
-
-    def bound(self) -> int:
-        """Return the bound of the first round, in cents."""
-        self.cut_root()
-        self._count_nodes(self._master.shared_unit_variables)
-        return self._found.bound_cents
 
     # Step 1
 
