@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -118,21 +118,6 @@ class MasterProgram:
         return units | self.splits | frozenset(opened)
 
     @cached_property
-    def run_variables(self) -> frozenset[int]:
-        """Those of them that count only runs."""
-        return frozenset(
-            index
-            for usages in self.usages.values()
-            for usage in usages
-            if usage.asked.is_run
-            for index, _ in usage.terms
-        ) | frozenset(
-            index
-            for (number, position), index in self.mode.items()
-            if self.problem.classes[number].modes[position].shape.is_run
-        )
-
-    @cached_property
     def shared_unit_variables(self) -> frozenset[int]:
         """Those of them whose units take at most one node.
 
@@ -156,15 +141,6 @@ class MasterProgram:
         yield self.mode[number, position], mode.copies_in(quarter)
         if (number, position, quarter) in self.short:
             yield self.short[number, position, quarter], -mode.copies_short
-
-    def copied(self, problem: Problem) -> MasterProgram:
-        """Return the same program for a problem stated alike; rows are added to either alone."""
-        return replace(
-            self,
-            problem=problem,
-            program=Program([*self.program.variables], [*self.program.rows]),
-            elastic=dict(self.elastic),
-        )
 
     def runs_in(self, quarter: int) -> Iterator[Usage]:
         """Return where runs of a quarter are counted, pool after pool."""

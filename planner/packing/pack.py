@@ -17,7 +17,7 @@ from planner.packing.answer import answer
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.problem import Problem, SpendLimit
-from planner.packing.search import NodeCounts, search
+from planner.packing.search import search
 from planner.packing.solution import Solution
 from planner.packing.translation import Translation
 from planner.version import GAP, TIME_LIMIT_SECONDS
@@ -34,16 +34,15 @@ def solve(
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Translation, Incumbent], None] | None = None,
-    nodes: NodeCounts = (),
     explain: bool = True,
 ) -> Solution:
     """Pack a portfolio at least cost, to a relative gap, within a time in seconds.
 
-    `nodes` of the first supplies that are known to do are tried first. Whoever wants to `watch` is
-    shown the finished search. With `crosscheck` other solvers are asked for the bound again, or
-    whether there is no plan, each within the same time. Raises InfeasibleError with the reasons in
-    the user's words, or just Infeasible without `explain`; LimitError where time ends before any
-    plan is found, DisagreementError where another solver refutes it.
+    Whoever wants to `watch` is shown the finished search. With `crosscheck` other solvers are asked
+    for the bound again, or whether there is no plan, each within the same time. Raises
+    InfeasibleError with the reasons in the user's words, or just Infeasible without `explain`;
+    LimitError where time ends before any plan is found, DisagreementError where another solver
+    refutes it.
     """
     problem = translation.problem
     ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
@@ -53,7 +52,6 @@ def solve(
             asked_gap=asked_gap,
             time_limit_s=time_limit_s,
             progress=progress,
-            nodes=nodes,
         )
     except Infeasible as proved:
         if not explain:

@@ -13,26 +13,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from planner.errors import LimitError
 from planner.packing.build import (
     at_random,
     build_master,
     evenly_full,
-    kept_apart,
     on_cheapest_gpus,
     with_at_least,
 )
-from planner.packing.constraints.budgets import BILL, state_budgets
-from planner.packing.incumbent import Incumbent, Infeasible, begin, whole_near
+from planner.packing.incumbent import Incumbent, Infeasible, begin
 from planner.packing.layouts import Layouts
 from planner.packing.local_search import place_unlike
-from planner.packing.master import MasterProgram, PoolInQuarter
-from planner.packing.problem import NOWHERE, Problem
-from planner.packing.solver import Answer, Outcome, Program, solve_integer, solve_linear
+from planner.packing.master import PoolInQuarter
+from planner.packing.problem import Problem
+from planner.packing.solver import Outcome, Program, solve_integer, solve_linear
 from planner.packing.work import polled, spent
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
@@ -56,14 +53,9 @@ solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit for first-fit; then, if there is no plan yet, for any plan;
 and the gap at which any will do."""
-_MANY_RUNS = 1_000
-"""From this many variables of runs on, these are rounded: they are short, and the schedule
-decides."""
 _FEW_MODES, _DRAWN = 3_000, 6
 """Up to this many modes, ways to run units are drawn at random if some find no room in time."""
 
-NodeCounts = tuple[tuple[int, ...], ...]
-"""Nodes by supply and quarter of entry."""
 _Values = tuple[float, ...]
 """Values of the variables of the master program."""
 
@@ -74,26 +66,14 @@ def search(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None] | None = None,
-    nodes: NodeCounts = (),
     tie_break: bool = True,
 ) -> Incumbent:
     """Search until the gap is closed or the time is over.
 
-    `nodes` of the first supplies are known to suffice and are tried first. Without `tie_break`,
-    units are on any GPUs of plans that cost the same. Raises Infeasible if that is proved, and
-    LimitError if time ends before any packing is found.
+    Without `tie_break`, units are on any GPUs of plans that cost the same. Raises Infeasible if
+    that is proved, and LimitError if time ends before any packing is found.
     """
-    return Search(problem, asked_gap, time_limit_s, progress, nodes, tie_break=tie_break).run()
-
-
-def nodes_entering(master: MasterProgram, values: Sequence[float]) -> NodeCounts:
-    """Return the nodes of a solution, of supplies of pools that exist; these come first."""
-    problem = master.problem
-    return tuple(
-        nodes
-        for nodes, supply in zip(master.acquired(values), problem.supplies, strict=True)
-        if not problem.pools[supply.pool].gpu_type.startswith(NOWHERE)
-    )
+    return Search(problem, asked_gap, time_limit_s, progress, tie_break=tie_break).run()
 
 
 def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
@@ -102,14 +82,6 @@ def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
     Raises Infeasible if that is proved.
     """
     return Search(problem, 0.0, time_limit_s).cut_root()
-
-
-def bound_cents(problem: Problem, *, asked_gap: float, time_limit_s: float) -> int:
-    """Return a lower bound on any plan's cost without laying units out.
-
-    Raises Infeasible if no plan exists.
-    """
-    return Search(problem, asked_gap, time_limit_s).bound()
 
 
 class Search:
@@ -121,14 +93,13 @@ class Search:
         asked_gap: float,
         time_limit_s: float,
         progress: Callable[[str], None] | None = None,
-        nodes: NodeCounts = (),
         *,
         tie_break: bool = True,
     ) -> None:
         """State the program and what lays out its units."""
         self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
         self._say = progress or (lambda _: None)
-        self._nodes, self._tie_break = nodes, tie_break
+        self._tie_break = tie_break
         self._master = build_master(problem)
         self._problem = problem = self._master.problem
         self._layouts = Layouts(self._master, self._in_time)
@@ -146,22 +117,6 @@ class Search:
         """Whether the local search can move units: whole GPUs, all of the one quarter."""
         self._unlike = len(problem.classes) > _MANY_CLASSES and self._movable
         """Whether it replaces layouts by pattern, because hardly any pattern would repeat."""
-        runs = self._master.run_variables
-        self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
-        """Variables that are rounded."""
-
-    def ask_again(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
-        """Start again at other prices and with more budgets, keeping the cuts and the plan so far.
-
-        The program, its cuts and the layouts that were found are used again.
-        """
-        self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
-        self._master = self._layouts.master = _repriced(self._master, kept_apart(problem))
-        self._problem, before = self._master.problem, self._found
-        self._found = Incumbent(self._master, stocks=before.stocks)
-        if before.cost_cents is not None:
-            self._found.keep(before.values, before.packings)
-        self._stuck, self._tried = {}, {}
 
     def run(self) -> Incumbent:
         """Take all steps in order; raises as `search` does."""
@@ -185,8 +140,6 @@ class Search:
         if not self._master.program.variables:  # nothing runs, and nothing can be had
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
-        if self._nodes:
-            self._on_known_nodes()
         with self._within(_ROUNDS_TIME):
             for number in range(1, _ROUNDS + 1):
                 self._found.rounds = number
@@ -199,12 +152,6 @@ class Search:
             self._first_fit()  # step 5
             self._exchange()  # step 6
             self._reserve()  # step 7
-
-    def bound(self) -> int:
-        """Return the bound of the first round, in cents."""
-        self.cut_root()
-        self._count_nodes(self._master.shared_unit_variables)
-        return self._found.bound_cents
 
     # Step 1
 
@@ -262,8 +209,7 @@ class Search:
             time_limit_s=self._left_s() * _BOUND_TIME,
             relative_gap=self._asked_gap * _BOUND_GAP * self._share_of_cost() if limited else 0.0,
             relaxed=relaxed,
-            # Of very many runs, a better solution closes the gap as often as a better bound.
-            effort="branching" if relaxed and not self._loose else "usual",
+            effort="branching" if relaxed else "usual",
         )
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._master, relaxed)
@@ -301,31 +247,17 @@ class Search:
         for program in ways:
             if self._over():
                 return
-            answer = self._whole_units(program.fixed(held))
+            answer = solve_integer(
+                program.fixed(held),
+                time_limit_s=max(self._left_s(), _LEAST_S),
+                relative_gap=_TIE_GAP,
+                node_limit=_TIE_NODES,
+                effort="rounding",
+            )
             if answer.values:
-                yield self._with_whole_runs(answer.values)
+                yield answer.values
             if answer.outcome is Outcome.INFEASIBLE or not self._in_time():
                 return  # these nodes do not hold whole units, or time is over
-
-    def _whole_units(self, program: Program) -> Answer:
-        """Return whole units, except for loose variables, with the node counts held."""
-        return solve_integer(
-            program,
-            time_limit_s=max(self._left_s(), _LEAST_S),
-            relative_gap=_TIE_GAP,
-            node_limit=_TIE_NODES,
-            relaxed=self._loose,
-            effort="branching" if self._loose else "rounding",
-        )
-
-    def _with_whole_runs(self, values: _Values) -> _Values:
-        """Return runs in whole numbers, near a solution with fractions of runs."""
-        if not self._loose:
-            return values
-        changed = list(values)
-        for index, number in whole_near(self._master, values).items():
-            changed[index] = number
-        return tuple(changed)
 
     def _lay_out(self, solved: _Values) -> bool:
         """Lay out whole units, and keep the plan if all fit; else learn from the rest."""
@@ -362,17 +294,6 @@ class Search:
             return None
         self._stuck = stuck
         return False
-
-    def _on_known_nodes(self) -> None:
-        """Lay units out on the nodes that are known to suffice."""
-        held = {
-            index: float(self._nodes[number][quarter])
-            for (number, quarter), index in self._master.acquire.items()
-            if number < len(self._nodes)
-        }
-        answer = self._whole_units(self._master.program.fixed(held))
-        if answer.values and not self._on_nodes(answer.values):
-            self._lay_out(self._with_whole_runs(answer.values))
 
     # Steps 5 to 7
 
@@ -477,28 +398,3 @@ class Search:
             yield
         finally:
             self._deadline = deadline
-
-
-def _repriced(master: MasterProgram, problem: Problem) -> MasterProgram:
-    """Copy the program, with its cuts, for a problem at other prices and with more budgets.
-
-    Offers cost something else in the quarters in which they cost anything, as do moves and
-    changes of GPU type; budgets come last, and all else is the same.
-    """
-    before = master.problem.budgets
-    assert problem.budgets[: len(before)] == before
-    copy = master.copied(problem)
-    prices = {
-        index: problem.classes[job_class].move_cents for job_class, index in copy.moved.items()
-    }
-    for (supply, quarter), index in copy.acquire.items():
-        cents = problem.supplies[supply].unit_cost_cents[quarter]
-        assert cents is not None
-        prices[index] = cents
-    for index, cents in prices.items():
-        variable = copy.program.variables[index]
-        copy.program.variables[index] = replace(variable, cost=copy.cost(cents))
-    copy.program.owner = BILL
-    state_budgets(copy, problem.budgets[len(before) :], len(before))
-    copy.program.owner = ""
-    return copy

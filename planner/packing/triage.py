@@ -23,7 +23,7 @@ from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.nowhere import Claim, JobGroup, at_most, with_groups
 from planner.packing.problem import Problem, SpendLimit, Supply
-from planner.packing.search import NodeCounts, Search, nodes_entering
+from planner.packing.search import search
 from planner.packing.solution import Opinion
 from planner.packing.work import spent
 
@@ -75,8 +75,6 @@ class Triage:
     """The cost of the plan found."""
     bound_cents: int
     """No plan that keeps as much costs less."""
-    nodes: NodeCounts = ()
-    """That plan's nodes: supply × quarter of entry, of the supplies that the problem had before."""
     short: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     """For jobs with units that are short, by quarter, the numbers of these units. A unit with
     several replicas is named once for each that is short."""
@@ -141,8 +139,6 @@ class _Triage:
         self._problem, self._groups = problem, groups
         self._asked_gap, self._say = asked_gap, progress
         self._began, self._time_limit_s = spent(), time_limit_s
-        self._asking: Search | None = None
-        """The search; each of its answers is the best known for the next question."""
         self._kept: list[SpendLimit] = []
         """What the steps so far have found, held while the next are taken."""
         self.proved: list[tuple[crosscheck.Assertion, int]] = []
@@ -180,8 +176,7 @@ class _Triage:
             for one in self._groups
             if (units := _short(one, delays[one.names[0]], found)) and any(units)
         }
-        nodes = nodes_entering(found.master, found.values)
-        return Triage(delays, tuple(levels.values()), cost_cents, bound_cents, nodes, short)
+        return Triage(delays, tuple(levels.values()), cost_cents, bound_cents, short)
 
     def _fewest(
         self, step: _Step, known: Incumbent | None, steps_left: int
@@ -238,11 +233,7 @@ class _Triage:
         """Search with what is kept, in a fair share of the time that is left."""
         kept = replace(problem, budgets=(*problem.budgets, *self._kept))
         limit_s = max(_LEAST_S, self._left_s() / steps_left)
-        if self._asking is None:
-            self._asking = Search(kept, gap, limit_s)
-        else:
-            self._asking.ask_again(kept, gap, limit_s)
-        return self._asking.run()
+        return search(kept, asked_gap=gap, time_limit_s=limit_s)
 
 
 def _steps(problem: Problem, groups: Sequence[JobGroup]) -> Iterator[_Step]:

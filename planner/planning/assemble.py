@@ -16,7 +16,6 @@ from planner.inputs.settled import Inputs, Setting
 from planner.packing import Solution, Translation, solve
 from planner.packing.incumbent import Incumbent
 from planner.packing.pack import attempt
-from planner.packing.search import NodeCounts
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solver import solver_version
 from planner.planning.checks import verify
@@ -81,12 +80,12 @@ class Request:
         """
         return attempt(translation, **self._how)
 
-    def solve(self, translation: Translation, nodes: NodeCounts = ()) -> Solution:
-        """Solve the portfolio, starting from node counts that are known to suffice.
+    def solve(self, translation: Translation) -> Solution:
+        """Solve the portfolio.
 
         Raises InfeasibleError with the reasons if no plan exists.
         """
-        return solve(translation, nodes=nodes, **self._how)
+        return solve(translation, **self._how)
 
     @property
     def _how(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from planner.inputs.text import some_of
 from planner.packing import Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.search import bound_cents, search
+from planner.packing.search import search
 from planner.packing.solution import Status
 from planner.packing.work import spent
 from planner.planning.assemble import Request, SolvedPortfolio
@@ -171,14 +171,11 @@ class ChoicePrices:
     def utilization_cents(self, plan: Plan) -> int | None:
         """Compare with the best plan whose runs make progress in all of their hours.
 
-        None if no run is planned by the hour, if jobs give way, or if that is open. The bound is
-        computed first: it is cheap, and often shows that nothing is lost.
+        None if no run is planned by the hour, if jobs give way, or if that is open.
         """
-        left_s, gap = self.deadline - spent(), self.request.asked_gap
         runs = any(one.hours for uses in plan.placements for use in uses for one in use.occupants)
         whole = self.solved.inputs.settings.run_utilization.value >= 1
-        cost, proved = self.solved.solution.cost_cents, self.solved.solution.status is Status.PROVED
-        if not runs or plan.shortage is not None or whole or not proved or left_s <= 0:
+        if not runs or plan.shortage is not None or whole:
             return None
         settings = self.solved.inputs.settings
         always = settings.run_utilization.model_copy(update={"value": Decimal(1)})
@@ -191,16 +188,8 @@ class ChoicePrices:
         }
         anew = {one.name: one for one in self.request.sizers.portfolio(_with_jobs(inputs, timed))}
         others = translate(inputs, tuple(anew.get(job.name, job) for job in self.solved.jobs))
-        try:
-            bound = bound_cents(
-                others.problem, asked_gap=self.request.asked_gap, time_limit_s=left_s
-            )
-        except (Infeasible, LimitError):
-            return None
-        if cost - bound <= gap * abs(cost):
-            return 0
         _, cents = self.cost_of(others)
-        return None if cents is None else max(0, cost - cents)
+        return None if cents is None else max(0, self.solved.solution.cost_cents - cents)
 
     def near_misses(self, plan: Plan, budget_s: float) -> Iterator[NearMiss]:
         """Return changes that save more than the job's share of the cost.

@@ -27,7 +27,6 @@ from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.nowhere import claims_of, solved_with_apis
 from planner.packing.pack import Aim, reach
 from planner.packing.scenario_program import Order, holding
-from planner.packing.search import NodeCounts
 from planner.packing.triage import Triage, triage
 from planner.packing.work import guarded, spent
 from planner.planning.assemble import Request, SolvedPortfolio, checked_plan, second_opinion
@@ -148,9 +147,8 @@ def _solved(request: Request, jobs: tuple[SizedJob, ...], *, explain: bool) -> S
     if not unfit:
         with suppress(Infeasible, LimitError):
             return _with_apis(request, jobs, request.attempt)
-    kept, shortage, nodes = give_way(request, jobs, unfit, explain=explain)
-    known = partial(request.solve, nodes=nodes)
-    return _with_apis(request, kept, known)._replace(shortage=shortage)
+    kept, shortage = give_way(request, jobs, unfit, explain=explain)
+    return _with_apis(request, kept, request.solve)._replace(shortage=shortage)
 
 
 def _with_apis(
@@ -284,13 +282,10 @@ def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
     return frozenset(job.root for job in jobs)
 
 
-def give_way(
-    request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool
-) -> tuple[Jobs, Shortage, NodeCounts]:
+def give_way(request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool) -> tuple[Jobs, Shortage]:
     """Return the jobs as they are kept, with the ones that give way named and explained.
 
-    The last item is the nodes, by supply and entry quarter, on which the kept jobs are known to
-    run. Each step of the triage, and all remedies together, have a share of the time; callers
+    Each step of the triage, and all remedies together, have a share of the time; callers
     that want no explanation get none. With `crosscheck`, each proved step is put to other
     solvers for as long. Raises InfeasibleError if the required jobs alone do not fit, and
     DisagreementError if another solver refutes that or a step.
@@ -334,7 +329,7 @@ def give_way(
             for step in found.confirmed
         ),
     )
-    return kept, shortage, found.nodes
+    return kept, shortage
 
 
 def _as_kept(job: SizedJob, found: Triage) -> SizedJob:

@@ -8,7 +8,7 @@ import pytest
 from planner.packing.build import build_master
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import RackSpace, Reserve, Supply
-from planner.packing.search import bound_cents
+from planner.packing.search import search
 from planner.packing.solver import solve_linear
 from tests.packing.draws import running, sharing, stages
 
@@ -169,4 +169,5 @@ def test_the_bound_counts_whole_replicas_of_each_endpoint(build):
     unit = build.units(1, ("h100", 1, 0, 0), ("l40s", 1, 0, 0))
     chats = [sharing(unit, 900_000, 950_000, count=2, name=f"chat {n}") for n in range(7)]
     problem = build.problem(pools, supplies, chats)
-    assert bound_cents(problem, asked_gap=0.0, time_limit_s=10.0) == 2 * BUY
+    found = search(problem, asked_gap=0.0, time_limit_s=10.0)
+    assert (found.bound_cents, found.rounds) == (2 * BUY, 1)

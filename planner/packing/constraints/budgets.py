@@ -6,13 +6,12 @@ and every answer of the search is tested in whole cents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import gcd
 
 from planner.packing.constraints.base import LIMITED_OFFERS, Condition, rising, widening
 from planner.packing.master import MasterProgram
-from planner.packing.problem import SpendLimit
 from planner.packing.translation import Translation
 
 BILL = LIMITED_OFFERS
@@ -22,12 +21,7 @@ _LARGE = 1000
 
 def add_rows(master: MasterProgram) -> None:
     """State the rows `budget`."""
-    state_budgets(master, master.problem.budgets, 0)
-
-
-def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: int) -> None:
-    """State budgets; the first has this number."""
-    for number, limit in enumerate(budgets, first):
+    for number, limit in enumerate(master.problem.budgets):
         amounts = {
             index: limit.cents[supply][quarter]
             for (supply, quarter), index in master.acquire.items()

@@ -25,7 +25,7 @@ from planner.packing.constraints.base import (
 from planner.packing.dual_feasible import times_of
 from planner.packing.list_schedule import Placed
 from planner.packing.master import MasterProgram, Terms
-from planner.packing.problem import ALL_TRAFFIC, WHOLE, JobClass, Mode, Problem, Quota, RunWindow
+from planner.packing.problem import ALL_TRAFFIC, WHOLE, Mode, Problem, Quota, RunWindow
 from planner.packing.translation import Translation
 
 BILL = "quotas of the teams"
@@ -142,64 +142,12 @@ def hold_by_hour(
     return True
 
 
-class Allowance:
-    """What is left of the quotas, in GPU-hours, while units take modes one after another.
-
-    What the remaining units need at least is kept for them.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        """Start before any unit has taken a mode."""
-        self._quotas = problem.quotas
-        self._left = {
-            (quota, quarter): Fraction(most * RUN_HOURS)
-            for quota in problem.quotas
-            for quarter, most in enumerate(quota.at_most)
-            if most is not None
-        }
-        for job_class in problem.classes if self._left else ():
-            for key in self._concerned(job_class):
-                self._left[key] -= job_class.count * _least(key, job_class)
-
-    def allows(self, job_class: JobClass, mode: Mode) -> bool:
-        """Return whether a unit may take a mode."""
-        return all(
-            _gpu_hours(key, mode) - _least(key, job_class) <= self._left[key]
-            for key in self._concerned(job_class)
-        )
-
-    def take(self, job_class: JobClass, mode: Mode) -> None:
-        """Let a unit take a mode, allowed or not."""
-        for key in self._concerned(job_class):
-            self._left[key] -= _gpu_hours(key, mode) - _least(key, job_class)
-
-    def _concerned(self, job_class: JobClass) -> list[tuple[Quota, int]]:
-        return [
-            (quota, quarter)
-            for quota in self._quotas
-            if job_class.owner and quota.owner == job_class.owner
-            for quarter in job_class.quarters
-            if (quota, quarter) in self._left
-        ]
-
-
-def _least(key: tuple[Quota, int], job_class: JobClass) -> Fraction:
-    return min((_gpu_hours(key, mode) for mode in job_class.modes), default=Fraction(0))
-
-
-def _gpu_hours(key: tuple[Quota, int], mode: Mode) -> Fraction:
-    quota, quarter = key
-    return quota.taken(mode, quarter) * mode.shape.run.hours
-
-
 def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tuple[int, int]]:
     """Round to whole units (job class, mode): as counted, then where fractions are largest.
 
-    Fractions are rounded up only where that keeps the quotas, if any mode does. For an
-    endpoint whose traffic units share, rounding down is allowed only where the others can take
-    the rest; if the number of units is open, no more of them run than are needed.
+    For an endpoint whose traffic units share, rounding down is allowed only where the others can
+    take the rest; if the number of units is open, no more of them run than are needed.
     """
-    allowance = Allowance(master.problem)
     for number, job_class in enumerate(master.problem.classes):
         wanted = {
             position: values[master.mode[number, position]]
@@ -212,12 +160,9 @@ def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tupl
         for others in reversed(range(job_class.count)):  # units still to come
             if job_class.at_most and left <= 0:
                 break
-            open_to = [at for at in wanted if allowance.allows(job_class, job_class.modes[at])]
-            if job_class.endpoint:
-                enough = left - others * most
-                open_to = [at for at in open_to if takes[at] >= enough]
+            enough = left - others * most if job_class.endpoint else 0
+            open_to = [at for at in wanted if takes[at] >= enough]
             position = max(open_to or wanted, key=lambda position: (wanted[position], -position))
-            allowance.take(job_class, job_class.modes[position])
             wanted[position] -= 1.0
             left -= takes[position]
             yield number, position
