@@ -56,6 +56,13 @@ def on_apis(plan: Plan) -> dict[str, dict[str, tuple[int, ...]]]:
 RARE = {"rare": endpoint(0.01)}
 
 
+def test_what_apis_are_paid_is_shown_in_dollars():
+    said = planner.plan(scenario({"some": endpoint(0.05)}, {"hosted": hosted()})).to_markdown()
+    (row,) = [line.split("|") for line in said.splitlines() if line.startswith("| some | hosted")]
+    paid, present = (int(cell.replace(",", "")) for cell in row[-3:-1])
+    assert 0 < present <= paid < 2 * present
+
+
 def test_what_is_asked_seldom_goes_to_the_api():
     plan = plan_of(scenario(RARE, {"hosted": hosted()}))
     assert on_apis(plan) == {"rare": {"hosted": (1, 1)}}
