@@ -63,6 +63,15 @@ def test_what_apis_are_paid_is_shown_in_dollars():
     assert 0 < present <= paid < 2 * present
 
 
+def test_one_replica_on_two_gpus_is_not_shown_as_two_replicas():
+    job = endpoint(1, api=False)
+    job["serve"]["gpus_per_replica"] = 2
+    said = planner.plan(scenario({"pair": job}, {"hosted": hosted()})).to_markdown()
+    assert [
+        line for line in said.splitlines() if line.startswith("| pair | ") and "| 1 × 2 |" in line
+    ]
+
+
 def test_what_is_asked_seldom_goes_to_the_api():
     plan = plan_of(scenario(RARE, {"hosted": hosted()}))
     assert on_apis(plan) == {"rare": {"hosted": (1, 1)}}
