@@ -308,7 +308,10 @@ def _bounded(found: Risk, choices: PurchasePlans) -> str:
     if choices.none_holds_all:
         return f"It is proved that no purchases hold {all_futures}."
     best, least = choices.plans[choices.best], f"${dollars(choices.bound_cents)}"
-    told = f"No purchases that hold {all_futures} can have a mean of less than {least}"
+    told = (
+        f"No purchases that hold {all_futures} can cost less than {least} in the mean of the worst "
+        f"{WORST_PER_CENT} %"
+    )
     if best.worst_cents is None or best.short > found.without_plan:
         return f"{told}."
     gap = 1 - choices.bound_cents / best.worst_cents if best.worst_cents else 0.0
