@@ -161,7 +161,7 @@ def _leaves(outer: _Path) -> Iterator[_Path]:
 def _flat(outer: _Path, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in data.items():
         path = (*outer, key)
-        if _SHAPE.model(path) and value:
+        if isinstance(value, Mapping) and value and _SHAPE.model(path):
             yield from _flat(path, value)
         else:
             text = value if _SHAPE.is_text(path) and isinstance(value, str) else flow(value)
@@ -328,7 +328,9 @@ def _meant(text: str, words: Mapping[str, Meaning]) -> Meaning | None:
 
 
 def _put(data: dict[str, Any], column: str, value: object) -> None:
-    *outer, last = parts_of(column)
+    *outer, last = path = parts_of(column)
+    if value is False and _SHAPE.model(path):  # as an empty cell
+        return
     for key in outer:
         data = data.setdefault(key, {})
     if value == {}:
@@ -360,8 +362,12 @@ def _value(cell: GridCell, column: str) -> object:
 
 
 def _stated(value: object, column: str) -> object:
-    """Return a value for a column; for a section only that it is there."""
-    if _SHAPE.model(parts_of(column)) and value != {}:
+    """Return a value for a column; for a section only whether it is there."""
+    if not _SHAPE.model(parts_of(column)):
+        return value
+    if value is True:
+        return {}
+    if value not in ({}, False):
         message = "holds a section, which is written key by key in columns of their own"
         raise InputError(Finding(message))
     return value

@@ -482,7 +482,7 @@ def _nowhere(
 def _require_nothing_lost(
     document: YamlDocument, path: Path, before: object, change: Override
 ) -> None:
-    if not isinstance(before, dict):
+    if not isinstance(before, dict) or not before:
         return
     place = document.key_place(path)
     where = f"{document.origin(path).shown_as}:{place.line}"

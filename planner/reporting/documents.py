@@ -159,7 +159,7 @@ def jobs_document(plan: Plan) -> Document:
         table(
             [(job, next_best(job)) for job in plan.jobs],
             ("Job", "name", lambda row: row[0].name),
-            ("Runs on", "text", lambda row: ", ".join(name for name, _ in row[0].gpu_types) or "–"),
+            ("Runs on", "text", lambda row: _runs_on(row[0])),
             ("Next best", "text", lambda row: row[1].way if row[1] else "no other in play"),
             (
                 "Extra a unit, USD",
@@ -173,6 +173,11 @@ def jobs_document(plan: Plan) -> Document:
             tone="faint",
         ),
     )
+
+
+def _runs_on(job: PlannedJob) -> str:
+    there = f"API: {sizing.on_apis_text(job)}" if job.on_apis else ""
+    return ", ".join(filter(None, (*dict(job.gpu_types), there))) or "–"
 
 
 # Page 1

@@ -24,7 +24,7 @@ from planner.reporting.document import (
     Picture,
     Tornado,
 )
-from planner.reporting.format import shortened, styled, visible
+from planner.reporting.format import Style, shortened, styled, visible
 
 _HEAD = 34
 
@@ -152,7 +152,7 @@ def chart_svg(chart: Chart) -> Element:
     def x_of(place: float) -> float:
         return round(_LEFT + step * place, 1)
 
-    tick = _tick(high - low)
+    tick = max(_tick(high - low), _FINEST.get(style, Fraction(0)))
     value = -(-low // tick) * tick
     while value <= high:
         y = y_of(value)
@@ -211,6 +211,10 @@ def chart_svg(chart: Chart) -> Element:
 def _value(figure: Figure) -> Fraction:
     assert isinstance(figure.value, Fraction)
     return figure.value
+
+
+_FINEST: Mapping[Style, Fraction] = {"count": Fraction(1), "usd": Fraction(100)}
+"""The least distance between grid lines whose labels differ, where these are rounded."""
 
 
 def _tick(span: Fraction) -> Fraction:

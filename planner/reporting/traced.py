@@ -78,7 +78,7 @@ def anchor_of(place: int) -> str:
 
 
 _BY_ENDING: Mapping[str, Style] = {
-    r"_cents(\[[\d*]+\])?$": "usd",
+    r"(\b|_)cents(\[[\d*]+\])?$": "usd",
     r"_mb$": "gb",
     r"_w(\[[\d*]+\])?$": "kw",
 }

@@ -21,6 +21,22 @@ def test_a_portfolio_goes_out_and_comes_back(run, scenario):
     assert compared.exit_code == 0, compared.stdout + compared.stderr
 
 
+def test_a_section_of_a_table_may_say_true_or_false(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tune = "tune: {model: llama-3.1-8b, method: lora, deploy:"
+    Path("s.yaml").write_text(
+        "format: 1\nname: s\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
+        "fleet: {own: {node_type: xe9680-h100, count: 1}}\n"
+        f"jobs:\n  a: {{{tune} true}}}}\n  b: {{{tune} false}}}}\n"
+        f"  c: {{{tune} {{replicas: 2}}}}}}\n",
+        encoding="utf-8",
+    )
+    assert run("export", "portfolio", "s.yaml", "--out", ".").exit_code == 0
+    assert run("import", "portfolio.csv", "--out", "part.yaml").exit_code == 0
+    jobs = yaml.safe_load(Path("part.yaml").read_text(encoding="utf-8"))["jobs"]
+    assert [job["tune"].get("deploy") for job in jobs.values()] == [{}, None, {"replicas": 2}]
+
+
 def test_a_workbook_is_known_by_its_content(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     book = Workbook()

@@ -60,7 +60,7 @@ def test_of_purchase_plans_the_best_says_what_its_bad_cases_save(risk):
     other = choice(7, 0, (90_000_00,) * 10)
     text = markdown.render(risk_document(held(risk, own, other, best=1)))
     assert "Its bad cases cost $10,000 less, on average." in text
-    assert "No purchases that hold all futures can have a mean of less than $9,000: the" in text
+    assert "hold all futures can cost less than $9,000 in the mean of the worst 5 %: the" in text
     assert "best here is proved to within 90.0 % of the best there can be" in text
     own_best = markdown.render(risk_document(held(risk, own, other, best=0)))
     assert "What the scenario's own plan buys is the best of these" in own_best
@@ -78,7 +78,7 @@ def test_a_purchase_plan_that_holds_no_future_has_no_cost_and_nothing_is_claimed
     assert "| as the scenario stands | 100.0 % | – | – | – |" in text
     assert "less, on average" not in text
     assert "NOT proved within the limits, with purchases that are given: 4 futures." in text
-    assert "hold all futures that have a plan can have a mean of less than $9,000." in text
+    assert "a plan can cost less than $9,000 in the mean of the worst 5 %." in text
     choices = changed(found.choices, none_holds_all=True)
     text = markdown.render(risk_document(changed(found, choices=choices)))
     assert "It is proved that no purchases hold all futures that have a plan." in text

@@ -102,6 +102,31 @@ def test_page_1_has_the_money_of_all_other_pages(priced):
         assert summed in [cell_text(cell) for cell in bill.footer]
 
 
+@pytest.mark.parametrize("make", [justification_document, quarterly_document])
+def test_what_is_held_in_cents_is_shown_in_dollars(priced, make):
+    cells = [cell for table in tables(make(priced)) for row in table.rows for cell in row]
+    amounts = [one for one in cells if isinstance(one, Figure) and "cents" in one.sum]
+    assert len(amounts) > 10
+    assert "count" not in {one.style for one in amounts}
+
+
+def test_what_is_paid_by_the_hour_is_the_hours_times_their_price_as_shown():
+    (bill,) = (
+        table
+        for table in tables(justification_document(planner.plan(BY_THE_TOKEN)._plan))
+        if table.columns[0].title == "Offer" and table.footer
+    )
+    found = [dict(zip([one.title for one in bill.columns], row, strict=True)) for row in bill.rows]
+    by_the_hour = [row for row in found if "node-hours" in cell_text(row["Nodes"])]
+    assert by_the_hour
+    for row in by_the_hour:
+        hours, each, total = (
+            float(cell_text(row[title]).split()[0].replace(",", ""))
+            for title in ("Nodes", "Each, USD", "Total, USD")
+        )
+        assert abs(hours * each - total) < 1
+
+
 def test_every_formula_of_the_workbook_comes_to_what_it_shows(priced):
     file = excel.render(justification_document(priced), "Totals")
     formulas, shown = (load_workbook(io.BytesIO(file), data_only=known) for known in (False, True))

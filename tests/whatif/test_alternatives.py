@@ -42,7 +42,7 @@ overrides:
 
 @pytest.fixture(scope="module")
 def planner(tmp_path_factory):
-    text = SCENARIO.replace("finance:", "policies: {}\nfinance:")
+    text = SCENARIO.replace("finance:", "policies: {growth_reserve: {}}\nfinance:")
     return planner_of(tmp_path_factory.mktemp("servers"), text)
 
 

@@ -72,8 +72,11 @@ def test_a_cause_without_a_plan_of_its_own_is_joined_to_the_next(planned):
 
 
 def test_a_shorter_horizon_is_joined_with_the_jobs_that_do_not_fit_it(planned):
-    steps = compared(planned(), planned("later")).waterfall.steps
-    assert [step.causes for step in steps] == [("horizon", "demand")]
+    found = compared(planned(), planned("later"))
+    assert [step.causes for step in found.waterfall.steps] == [("horizon", "demand")]
+    said = render(comparison_document(found, 10))
+    assert "both proved; of different quarters: 2027Q1 to 2027Q2 → 2027Q1" in said
+    assert "| horizon and demand |" in said
 
 
 def test_a_difference_that_no_input_explains_is_named_as_such(planned):

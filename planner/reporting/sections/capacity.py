@@ -77,6 +77,8 @@ def forecast_section(traced: TracedPlan) -> Iterator[Block]:
         if line.kind not in ("rent", "hourly"):
             text = f"{line.count:,} × {line.product} in service, order by {line.order_by}"
             orders[plan.quarters.index(line.quarter)].append(text)
+    if not any(capacity.in_service(at).value for at in traced.quarters):
+        return
     yield Chart(
         title=f"GPUs needed{_for_kept(plan)} and GPUs in service",
         says="What exceeds the line of those owned is bought, reserved or rented; the figures "

@@ -555,7 +555,8 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         return traced.figure(traced.read.at(row.counted) * each, "three_digits")
 
     def replicas(row: _Serves) -> str:
-        return copies_of(row.replicas, row.candidate.gpus, row.candidate.prefill_gpus)
+        gpus = copies_of(1, row.candidate.gpus, row.candidate.prefill_gpus)
+        return f"{row.replicas:,} × {gpus}"
 
     shown = rows[: traced.detail.lines]
     first = {row.job.name: row for row in reversed(rows)}

@@ -23,6 +23,7 @@ from planner.reporting.document import (
     table,
 )
 from planner.reporting.format import (
+    Style,
     count_of,
     gap_percent,
     listed,
@@ -75,6 +76,10 @@ def bill_section(traced: TracedPlan) -> Iterator[Block]:
             return nodes_text(line.count, line.step_hours)
         return traced.at(f"acquisitions[{place}].count")
 
+    def each(place: int) -> Cell:
+        style: Style = "cents" if lines[place].step_hours else "usd"
+        return traced.at(f"acquisitions[{place}].unit_price_cents", style)
+
     yield table(
         (place for place, _ in traced.bill),
         ("Offer", "text", lambda place: lines[place].offer),
@@ -82,7 +87,7 @@ def bill_section(traced: TracedPlan) -> Iterator[Block]:
         ("Action", "text", lambda place: _action(lines[place])),
         ("Node type", "text", lambda place: f"{lines[place].node_type} @ {lines[place].site}"),
         ("Nodes", "number", nodes),
-        ("Each, USD", "number", traced.each("acquisitions[{}].unit_price_cents")),
+        ("Each, USD", "number", each),
         ("Total, USD", "number", traced.each("acquisitions[{}].total_cents")),
         ("Order by", "name", traced.order_by),
         sums={"Offer": "Sum", "Total, USD": traced.at("acquisitions[*].total_cents")},

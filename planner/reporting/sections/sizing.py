@@ -553,7 +553,7 @@ def _answer(told: Explanation) -> str:
     job = told.job
     there = on_apis_text(job)
     if not told.chosen and there:
-        return f"Its requests are answered by APIs: units {there}, which costs less than GPUs."
+        return f"Its requests are answered by APIs, which costs less than GPUs. Units: {there}."
     if not told.chosen:
         return "It has no unit in any quarter, so nothing is planned for it."
     kept, counts = dict(job.ways), zip(told.quarters, job.units, strict=True)

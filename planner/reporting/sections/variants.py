@@ -308,7 +308,10 @@ def _bounded(found: Risk, choices: PurchasePlans) -> str:
     if choices.none_holds_all:
         return f"It is proved that no purchases hold {all_futures}."
     best, least = choices.plans[choices.best], f"${dollars(choices.bound_cents)}"
-    told = f"No purchases that hold {all_futures} can have a mean of less than {least}"
+    told = (
+        f"No purchases that hold {all_futures} can cost less than {least} in the mean of the worst "
+        f"{WORST_PER_CENT} %"
+    )
     if best.worst_cents is None or best.short > found.without_plan:
         return f"{told}."
     gap = 1 - choices.bound_cents / best.worst_cents if best.worst_cents else 0.0
@@ -506,6 +509,12 @@ def _sentence(compared: Comparison) -> str:
     proof = f"NOT proved: {listed(unproved)}" if unproved else "both proved"
     if before.short or after.short:
         proof += f"; jobs that give way: {before.short:,} → {after.short:,}"
+    if before.quarters != after.quarters:
+        spans = [
+            " to ".join(dict.fromkeys((side.quarters[0], side.quarters[-1])))
+            for side in (before, after)
+        ]
+        proof += f"; of different quarters: {' → '.join(spans)}"
     if not added:
         return f"The cost is the same, {usd(after.cost_cents)} net present cost; {proof}."
     share = f" ({signed_percent(added / abs(before.cost_cents))})" if before.cost_cents else ""
@@ -579,7 +588,7 @@ def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
         for place, step in enumerate(steps):
             added = known.at(f"{stem.format(place)}.added_cents", "more_usd")
             cost = known.at(f"{stem.format(place)}.cost_cents")
-            rows.append((" and ".join(step.causes), added, cost, step.status))
+            rows.append((listed(step.causes), added, cost, step.status))
         all_added = known.at("waterfall.steps[*].added_cents", "more_usd")
         yield table(
             rows,
@@ -598,7 +607,7 @@ def _waterfall_chart(known: TracedFile, compared: Comparison) -> Iterator[Chart]
         return
     bars = {"before": "before.cost_cents"}
     for place, step in enumerate(steps):
-        bars[" and ".join(step.causes)] = f"waterfall.steps[{place}].added_cents"
+        bars[listed(step.causes)] = f"waterfall.steps[{place}].added_cents"
     bars["after"] = "after.cost_cents"
     figures = tuple(known.at(place, "usd") for place in bars.values())
     says = "; ".join(f"{name}: {one.text} USD" for name, one in zip(bars, figures, strict=True))
