@@ -114,6 +114,46 @@ def test_sums_took_longer_with_older_tensorrt_llm(replica, gpus, version, millis
     assert at("sums_overhead_s", 1) * 1000 == pytest.approx(milliseconds)
 
 
+@pytest.mark.parametrize(
+    ("model", "gpu_type", "engine", "version", "times"),
+    [
+        ("minimax-m2.5", MI300X, "sglang", "0.5.7", 3),
+        ("minimax-m2.5", MI300X, "sglang", None, 1.25),
+        ("llama-4-scout", MI300X, "sglang", "0.5.9", 1.25),  # one expert for a token
+        ("minimax-m2.5", MI300X, "vllm", "0.17", 3),
+        ("llama-3.1-8b", MI300X, "vllm", "0.17", 1.25),
+        ("llama-3.1-8b", MI300X, "vllm", "0.6.1", 2),
+        ("minimax-m2.5", "mi355x-288gb", "vllm", "0.17", 1),
+        ("minimax-m2.5", H200, "sglang", "0.5.7", 1),
+    ],
+)
+def test_launches_take_longer_on_mi300x_most_of_all_with_experts(
+    replica, model, gpu_type, engine, version, times
+):
+    job = {"model": model, "bits": 8, "load": LOAD, "engine": engine, "engine_version": version}
+    at = replica(job, 1, gpu_type, 8)
+    assert at("vendor_launches") == times
+    assert at("decode_step_s") > times * at("step_overhead_s")
+
+
+@pytest.mark.parametrize(
+    ("model", "bits", "version", "slower"),
+    [
+        ("minimax-m2.5", 8, "0.16", True),
+        ("minimax-m2.5", 8, "0.19", False),
+        ("minimax-m2.5", 8, None, False),
+        ("qwen3-30b-a3b", 16, "0.16", False),
+        ("llama-3.1-8b", 8, "0.16", False),
+    ],
+)
+def test_experts_of_eight_bits_take_longer_on_older_vllm(replica, model, bits, version, slower):
+    job = {"model": model, "bits": bits, "load": LOAD, "engine": "vllm"}
+    then = replica(job | {"engine_version": version}, 64, H200, 8)("decode_step_s")
+    later = replica(job | {"engine_version": "0.20"}, 64, H200, 8)("decode_step_s")
+    host_s = 64 * 0.000025 if version is None else 0  # counts as one before 0.14
+    assert (then - host_s > later * 1.1) is slower
+
+
 def test_tensorrt_llm_runs_on_nvidia_alone(size):
     sizing = size(load=LOAD, engine="tensorrt-llm")
 
