@@ -230,7 +230,7 @@ class Search:
     def _units_on(self, counted: _Values) -> Iterator[_Values]:
         """Yield whole units on counted nodes, in one way after another.
 
-        On the cheapest GPUs, if ties count; runs also evenly, and if they are few, by random prices.
+        On the cheapest GPUs, if ties count; runs also evenly and, if few, by random prices.
         """
         master = self._master
         held = {index: float(round(counted[index])) for index in master.acquire.values()}
