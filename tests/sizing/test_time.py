@@ -48,6 +48,7 @@ def test_hours_follow_from_tokens_and_the_rate_of_each_gpu(candidate, epochs):
         ("precision", "fp32", "bf16"),
         ("layer_kernels", "plain", "fused"),
         ("method", "full", "lora"),
+        ("method", "qlora", "lora"),
     ],
 )
 def test_settings_change_the_rate(candidate, setting, slower, faster):
@@ -57,6 +58,36 @@ def test_settings_change_the_rate(candidate, setting, slower, faster):
         for value in (slower, faster)
     )
     assert slow < fast
+
+
+def rate_on(sizer, gpus, **tune):
+    job = Job.model_validate({"tune": {"model": "qwen3-32b", "method": "full", "batch": 8} | tune})
+    return float(sizer.situation(job, "h100-80gb-sxm", gpus).number("tokens_per_s_per_gpu"))
+
+
+def test_sums_of_tensor_parallelism_are_hidden_with_megatron_alone(shipped_sizer):
+    split = {"sequence": 4096, "parallelism": {"tensor": 4}, "layer_kernels": "fused"}
+    rates = [rate_on(shipped_sizer, 8, **split, sharding=by) for by in ("megatron", "fsdp2")]
+    assert rates[0] > 1.05 * rates[1]
+
+
+def test_the_host_keeps_dtensor_waiting_where_nothing_is_compiled(shipped_sizer):
+    """64 layers of Qwen3 32B over eight H100 took 1.35 to 2.03 s for 2,048 tokens."""
+    split = {"batch": 1, "sequence": 2048, "parallelism": {"tensor": 8}, "sharding": "ddp"}
+    seconds = [
+        2048 / 8 / rate_on(shipped_sizer, 8, **split, layer_kernels=kernels)
+        for kernels in ("plain", "fused")
+    ]
+    assert 1.35 < seconds[0] < 2.03
+    assert seconds[1] < 0.5
+
+
+def test_scales_that_are_not_quantized_are_unpacked_with_the_weights(shipped_sizer):
+    job = {"model": "llama-3.1-8b", "method": "qlora", "batch": 4, "sequence": 256}
+    once, twice = (
+        rate_on(shipped_sizer, 1, **job, double_quantization=kind) for kind in (False, True)
+    )
+    assert once > 1.1 * twice
 
 
 def test_a_mixture_of_experts_computes_with_its_active_parameters(candidate):
