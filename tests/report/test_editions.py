@@ -192,18 +192,6 @@ def test_a_node_kept_empty_as_spare_is_no_free_node(plan):
     assert "Kept empty as spare" in text
 
 
-def test_jobs_whose_numbers_share_a_colour_differ_by_a_stripe(plan):
-    name = plan.jobs[1].name
-    others = [changed(plan.jobs[0], name=f"idle {n}") for n in range(11)]
-    many = changed(plan, jobs=(plan.jobs[0], *others, *plan.jobs[1:]))
-    text = render(justification_document(many), "Colours")
-    told = rf"<title>{name}: 8 of 8 GPUs [^<]*</title>"
-    band = re.search(rf'<rect[^>]*class="k1"[^>]*>{told}</rect></a>(<line[^>]*>)', text)
-    assert band
-    assert 'class="stripe"' in band[1]
-    assert 'class="stripe"' not in render(justification_document(plan), "Few")
-
-
 def test_an_edition_that_there_is_not_is_refused(tmp_path):
     made = planner.plan(SMALL.replace("BIAS", "15%"))
     short = planner.report(made, what_if="none", edition="short")
