@@ -146,8 +146,8 @@ class Sheet:
         self._strong: set[_Place] = set()
         self._tables: list[tuple[int, int]] = []
         """The row of the head, and the rows, of each table."""
-        self._across: dict[int, float] = {}
-        """Characters of the text that stands across the page in a row."""
+        self._needed: dict[tuple[int, int], float] = {}
+        """Characters of the text in a cell; column -1: across the page."""
 
     def draw(self, blocks: Sequence[Block]) -> None:
         """Write blocks below what is there."""
@@ -166,7 +166,7 @@ class Sheet:
                     self._row += 1
                 case Fields():
                     for asked, said in block.rows:
-                        self._write(0, asked, self._looks.of("words"))
+                        self._write(0, asked, self._looks.of("words"), needs=len(asked))
                         self._cell(1, said, Column(""))
                         self._row += 1
                     self._widths[0] = max(self._widths[0], 40)
@@ -210,23 +210,25 @@ class Sheet:
         ]
 
     def _set_sizes(self) -> None:
-        """Set columns as wide as their words; rows of text across the page as high as its lines.
-
-        Excel itself finds the height of all other rows.
-        """
+        """Set columns as wide as their words, and rows as high as their lines."""
         widths = {column: min(max(w, _NARROW), _WIDE) for column, w in self._widths.items()}
         for column, width in widths.items():
             self._sheet.set_column(column, column, width)
         page = sum(widths.get(column, _DEFAULT_WIDTH) for column in range(_PAGE_COLUMNS))
-        for row, characters in self._across.items():
-            lines = ceil(characters / (_FILLED * page))
-            self._sheet.set_row(row, min(_LINE * lines, _HIGHEST))
+        lines: dict[int, int] = {}
+        for (row, column), needed in self._needed.items():
+            room = _FILLED * (page if column < 0 else widths.get(column, _DEFAULT_WIDTH))
+            lines[row] = max(lines.get(row, 1), ceil(needed / room))
+        for row, number_of in lines.items():
+            if number_of > 1:
+                self._sheet.set_row(row, min(_LINE * number_of, _HIGHEST))
 
-    def _write(self, column: int, text: str, look: Format) -> None:
-        """Write text in this row."""
+    def _write(self, column: int, text: str, look: Format, needs: float = 0) -> None:
+        """Write text in this row, in which it `needs` so many characters."""
         clean = visible(text)
         if len(clean) > _LONGEST_TEXT:
             clean = f"{clean[:_LONGEST_TEXT]} … (all in plan.json)"
+        self._needed[self._row, column] = needs
         self._sheet.write_string(self._row, column, clean, look)  # what begins with `=` stays text
 
     def _text(self, text: str, look: str = "words", *, strong: bool = False) -> None:
@@ -234,7 +236,7 @@ class Sheet:
         made = self._looks.of(look, bold=strong)
         self._sheet.merge_range(self._row, 0, self._row, _PAGE_COLUMNS - 1, "", made)
         self._write(0, text, made)
-        self._across[self._row] = len(text) * (_BOLDER if strong else 1)
+        self._needed[self._row, -1] = len(text) * (_BOLDER if strong else 1)
         self._row += 1
 
     def _live(self, here: _Place, figure: Figure, places: dict[str, _Place]) -> str | None:
@@ -260,7 +262,7 @@ class Sheet:
         rows = [*table.rows, *((table.footer,) * bool(table.footer))]
         for place, column in enumerate(table.columns):
             look = self._looks.of("head", right=column.align == "right")
-            self._write(place, column.title, look)
+            self._write(place, column.title, look, needs=len(column.title))
             longest = max((len(cell_text(row[place])) for row in rows), default=0) + 2
             if place or not column.wraps:
                 longest = max(longest, *(len(word) + 2 for word in column.title.split()), 2)
@@ -296,11 +298,11 @@ class Sheet:
             look = self._looks.of("blank")
             self._sheet.write_blank(self._row, place, None, look)
             if cell.note:
-                self._write(place, cell.note, look)
+                self._write(place, cell.note, look, needs=len(cell.note))
         else:
             text, right = cell_text(cell), column.align == "right"
             look = self._looks.of("words", right=right, bold=strong)
-            self._write(place, text, look)
+            self._write(place, text, look, needs=len(text))
 
     def _chart(self, chart: Chart) -> None:
         """The figures as a table, and below it stacked columns with lines over them."""
