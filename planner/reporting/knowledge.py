@@ -296,6 +296,7 @@ def examples_document(results: Sequence[ExampleResult]) -> Document:
 def doctor_document(examined: Sequence[Examined]) -> Document:
     """Show one row for each solver and case, then the conclusion."""
     deciding = [one for one in examined if one.decides]
+    cases = [one.case for one in deciding]
     solver, lies = deciding[0].solver, any(one.wrong for one in deciding)
     verdict = f"{solver} gives the right answer to each; plans may rest on it."
     if lies:
@@ -309,26 +310,21 @@ def doctor_document(examined: Sequence[Examined]) -> Document:
         told = count_of(orders, "order")
         return f"no, wrong in {one.wrong} of {told}" if one.wrong else f"yes, in {told}"
 
-    def programs(examined: Sequence[Examined]) -> Block:
-        return table(
+    return (
+        Heading("Solvers of this installation", 1),
+        Paragraph(verdict, tone="warning" if lies else "strong"),
+        table(
             examined,
+            ("Asked for", "name", lambda one: "plans" if one.decides else "second opinions"),
             ("Program", "text", lambda one: one.case.name),
             ("Truth", "number", lambda one: f"{one.case.optimum:,.6g}"),
             ("Says", "text", lambda one: one.said),
             ("Right", "name", right),
-        )
-
-    cases = [one.case for one in deciding]
-    return (
-        Heading("Solvers of this installation", 1),
-        Paragraph(verdict, tone="warning" if lies else "strong"),
-        Heading("The solver that plans rest on"),
-        programs(deciding),
-        Heading(f"Asked for a second opinion alone ({code('planner plan --crosscheck')})"),
-        programs([one for one in examined if not one.decides]),
+        ),
         Paragraph(
-            "What it says against a proof is believed only where its own solution keeps every row "
-            "of the program, counted in fractions.",
+            f"A second opinion alone is asked by {code('planner plan --crosscheck')}; what it says "
+            "against a proof is believed only where its own solution keeps every row of the "
+            "program, counted in fractions.",
             tone="faint",
         ),
         Heading("Where each was reported"),

@@ -18,7 +18,6 @@ from planner.reporting.document import (
     Bands,
     Chart,
     Figure,
-    Gantt,
     HeldGpus,
     NodeMap,
     Picture,
@@ -29,12 +28,12 @@ from planner.reporting.format import Style, shortened, styled, visible
 _HEAD = 34
 
 
-TO = "data-to"
+_TO = "data-to"
 """The attribute of what leads somewhere, if the page says where."""
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 720, 78, 12, 26, 220
 _LEGEND_ROW, _LEGEND_COLUMN, _MARK = 18, 170, 100
-_TICKS, _STRIPES, _LABELLED = 5, 4, 10
+_TICKS, _LABELLED = 5, 10
 _COLOURS = (
     *("#0b62a8", "#d97400", "#00805a", "#a83e8d", "#6d5bd0", "#8a6d00"),
     *("#c2382e", "#2f7f8f", "#5d6b78", "#7a8f00", "#b3590f", "#3f51b5"),
@@ -47,7 +46,6 @@ _LOOKS = {
     "mark": {"stroke": "#8a3b00", "stroke-width": "1.5", "stroke-dasharray": "4 3"},
     "on": {"fill": "#fff"},
     "over": {"fill": "none", "stroke": "#1b1f24", "stroke-width": "2.5"},
-    "stripe": {"stroke": "#ffffff", "stroke-width": "1.5"},
     "shared": {"fill": "#57606a"},
     **{f"k{number}": {"fill": colour} for number, colour in enumerate(_COLOURS)},
     **{
@@ -80,19 +78,6 @@ def canvas(across: int, down: int, **attributes: str) -> Element:
 def colour_class(number: int) -> str:
     """Return the class of a number's colour."""
     return f"k{number % len(_COLOURS)}"
-
-
-def coloured(
-    parent: Element, number: int, left: float, top: float, width: float, height: float
-) -> Element:
-    """Draw a band in a number's colour, with a stripe for each time that colour was used before."""
-    band = put(
-        parent, "rect", class_=colour_class(number), x=left, y=top, width=width, height=height
-    )
-    for turn in range(min(number // len(_COLOURS), _STRIPES)):
-        y = top + height - 2.5 - 3 * turn
-        put(parent, "line", class_="stripe", x1=left, x2=left + width, y1=y, y2=y)
-    return band
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,40 +211,8 @@ def _tick(span: Fraction) -> Fraction:
 
 _GRID_ROW, _GRID_TOP, _CHARACTER = 24, 24, 7.2
 _GAP = 18
-_CELL, _GPU = 34, 18
+_GPU = 18
 _WIDEST = 1000
-
-
-def gantt(picture: Gantt) -> Element:
-    """Draw a bar for each thing under the head of its group, its name beside it or inside."""
-    rows = sum(1 + len(bars) for _, bars in picture.groups)
-    labels = _width(bar.label for _, bars in picture.groups for bar in bars) + 12
-    right = labels + _CELL * picture.cells
-    names = _width(bar.name for _, bars in picture.groups for bar in bars)
-    heads = _width(head for head, _ in picture.groups)
-    width = max(right + 8 + names, heads)
-    foot = _GRID_TOP + _GRID_ROW * rows
-    svg = canvas(width, foot, **{"class": "map", "width": str(width)})
-    for cell in range(picture.cells + 1):
-        x = labels + _CELL * cell
-        put(svg, "line", class_="axis", x1=x, x2=x, y1=_GRID_TOP - 4, y2=foot)
-        if cell < picture.cells:
-            middle = x + _CELL / 2
-            put(svg, "text", str(cell + 1), x=middle, y=14, text_anchor="middle")
-    y = _GRID_TOP
-    for head, bars in picture.groups:
-        put(svg, "text", head, x=0, y=y + 14, font_weight=600)
-        y += _GRID_ROW
-        for bar in bars:
-            put(svg, "text", bar.label, x=12, y=y + 13)
-            left, across = labels + _CELL * (bar.first - 1), _CELL * (bar.last - bar.first + 1)
-            drawn = coloured(svg, bar.number, left + 1, y, across - 2, 18)
-            put(drawn, "title", f"{bar.name}: {bar.when}")
-            middle = left + across / 2
-            put(svg, "text", str(bar.number), class_="on", x=middle, y=y + 13, text_anchor="middle")
-            put(svg, "text", bar.name, x=right + 8, y=y + 13)
-            y += _GRID_ROW
-    return svg
 
 
 def _width(names: Iterable[str]) -> int:
@@ -306,18 +259,15 @@ def _node(svg: Element, held: HeldGpus, x: int, y: int, picture: NodeMap) -> Non
                 box = {"x": left + gpu * _GPU + 0.5, "y": y + 0.5}
                 put(svg, "rect", class_="free", **box, width=_GPU - 3, height=_GPU - 1)
             continue
-        label, looks = "+", {"class_": "on"}
+        label, looks, colour, to = "+", {"class_": "on"}, "shared", ""
         told = f"{', '.join(jobs)}: {gpus} of {len(held)} GPUs here"
         if jobs == (SPARE,):
-            label, looks, told = "spare", {}, f"kept empty as spare: {gpus}"
-            band = put(svg, "rect", class_="kept", **box)
-        elif len(jobs) > 1:
-            band = put(svg, "rect", class_="shared", **box)
-        else:
+            label, looks, colour, told = "spare", {}, "kept", f"kept empty as spare: {gpus}"
+        elif len(jobs) == 1:
             number = picture.numbers[jobs[0]]
-            label, told = str(number), f"{told}; {picture.told[jobs[0]]}"
-            band = coloured(svg, number, left, y, width, _GPU)
-            band.set(TO, f"job-{number}")
+            label, colour, to = str(number), colour_class(number), f"job-{number}"
+            told = f"{told}; {picture.told[jobs[0]]}"
+        band = put(svg, "rect", class_=colour, **box, data_to=to)
         put(band, "title", told)
         put(svg, "text", label, **looks, x=left + width / 2, y=y + 13, text_anchor="middle")
 
@@ -352,9 +302,10 @@ def tornado(picture: Tornado) -> Element:
             left, right = sorted((x(value), middle))
             across = max(right - left, 0.5)
             looks = colour_class(colour if isfinite(value) else _NO_PLAN)
-            bar = put(svg, "rect", class_=looks, x=left, y=y + 4, width=across, height=18)
+            to = f"{('low', 'high')[colour]}-{number}"
+            place_of = {"x": left, "y": y + 4, "width": across, "height": 18}
+            bar = put(svg, "rect", class_=looks, **place_of, data_to=to)
             put(bar, "title", f"{name}: {words}")
-            bar.set(TO, f"{('low', 'high')[colour]}-{number}")
         (low, low_words), (high, high_words) = sorted(ends)
         put(svg, "text", low_words, x=min(x(low), middle) - 5, y=y + 17, text_anchor="end")
         put(svg, "text", high_words, x=max(x(high), middle) + 5, y=y + 17)
@@ -416,7 +367,6 @@ def _scale(values: Iterable[float], first: float, last: float) -> Callable[[floa
 _DRAW: dict[type[Picture], Callable[..., Element]] = {
     Bands: bands,
     Chart: chart_svg,
-    Gantt: gantt,
     NodeMap: node_map_svg,
     Tornado: tornado,
 }
@@ -434,7 +384,7 @@ def drawn(picture: Picture, links: Mapping[str, str] = MappingProxyType({})) -> 
 def _linked(tree: Element, links: Mapping[str, str]) -> Element:
     for parent in list(tree.iter()):
         for place, child in enumerate(list(parent)):
-            address = links.get(child.attrib.pop(TO, ""))
+            address = links.get(child.attrib.pop(_TO, ""))
             if address is not None:
                 link = Element("a", {"href": address, "tabindex": "-1"})
                 link.append(child)

@@ -35,7 +35,7 @@ from planner.reporting.traced import RelatedResults, TracedPlan
 from planner.whatif.alternatives import Best
 from planner.whatif.results import JobShort, PlanSummary
 from tests.report.pages import Page, justification, quarterly
-from tests.report.sums import again, again_in
+from tests.report.sums import again_in
 from tests.sealed import sealed
 from tests.stated import changed
 
@@ -83,17 +83,6 @@ def cells(document):
             yield from cells(block.blocks)
 
 
-def test_every_figure_comes_out_again_from_plan_json(plan, page):
-    stored = json.loads(dumps(plan))
-    assert len(page.figures) > 150
-    for figure in page.figures:
-        value = again(stored, figure.sum)
-        if isinstance(value, str):
-            assert figure.text == figure.value == value
-        else:
-            assert float(figure.value) == pytest.approx(float(value), rel=1e-12), figure
-
-
 def test_every_figure_is_shown_as_its_value(document):
     shown = [cell for cell in cells(document) if isinstance(cell, Figure)]
     for figure in shown:
@@ -101,10 +90,6 @@ def test_every_figure_is_shown_as_its_value(document):
             continue
         number = Fraction(re.sub(r"[, %]", "", figure.text))
         assert abs(number - figure.value / SCALE.get(figure.style, 1)) <= Fraction(1, 2)
-
-
-def test_every_figure_leads_to_what_it_rests_on(page):
-    assert {figure.to for figure in page.figures} <= set(page.ids)
 
 
 def test_only_of_figures_that_it_shows_a_document_says_how_they_come_about(plan):
@@ -467,8 +452,6 @@ def test_runs_of_some_hours_and_changes_of_the_scenario_are_shown(plan):
     weekly_plan = changed(plan, **placed)
     drawn = quarterly(weekly_plan)
     assert "### Schedule of runs" in drawn
-    page = render(quarterly_document(weekly_plan), "Weeks")
-    assert ": 8 Jan 00:00 – 11 Feb 16:00</title>" in page
     assert "| r760xa-l40s/cloud/r01 | 0 |" in drawn
     assert " | 8 Jan 00:00 – 11 Feb 16:00 |" in drawn
     assert "| finance.pue | 1.3 | 1.4 | --set |" in drawn

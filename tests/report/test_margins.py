@@ -22,16 +22,11 @@ from planner.reporting.format import styled
 from planner.reporting.html import render
 from planner.reporting.traced import RelatedResults
 from planner.whatif.sensitivity import analyze_sensitivity
-from planner.whatif.variants import (
-    CachedRunner,
-    ProcessExecutor,
-    Variant,
-    VariantPlanner,
-    WorkerConfig,
-)
+from planner.whatif.variants import VariantPlanner, WorkerConfig
 from tests.report.pages import Page, justification
 from tests.report.sums import again
 from tests.stated import changed
+from tests.whatif.conftest import runner_of
 
 SCENARIO = """\
 format: 1
@@ -204,10 +199,8 @@ def test_a_price_that_breaks_a_budget_says_which(tight):
 
 @pytest.fixture(scope="module")
 def moved(file):
-    desk = VariantPlanner(WorkerConfig(file))
-    with ProcessExecutor(desk, 1) as crew:
-        runner = CachedRunner(desk, crew, Variant(), lambda _: None)
-        return analyze_sensitivity(runner, precision=Fraction(1, 20))
+    runner = runner_of(VariantPlanner(WorkerConfig(file)))
+    return analyze_sensitivity(runner, precision=Fraction(1, 20))
 
 
 def test_page_1_leaves_out_values_that_would_have_to_more_than_double(tight, moved):

@@ -63,7 +63,6 @@ def test_each_team_has_its_row_idle_gpus_theirs_and_the_sum_is_the_cost_of_all(s
 def test_each_document_charges_delivered_hours_too_where_all_are_known(plan):
     known = changed(plan, chargeback=changed(CHARGEBACK, teams=(RED,)))
     drawn = justification(known)
-    assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in drawn
     assert "| **Sum** |  | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
     assert "- Net present cost of each GPU-hour that jobs deliver, USD: " in drawn
     every = sum(sum(pool.gpu_hours_used) for pool in plan.pools)
@@ -71,11 +70,9 @@ def test_each_document_charges_delivered_hours_too_where_all_are_known(plan):
     once = changed(plan, chargeback=changed(CHARGEBACK, teams=(alike,)))
     assert "GPU-hour that jobs deliver" not in justification(once)
     assert "- Charged to teams, of the net present cost: 97.2 %\n" in drawn
-    assert "- red: 8 of 8 (2027Q1–Q2), 12 of 16 (2027Q3)\n" in drawn
     by_quarter = quarterly(known)
     assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in by_quarter
     drawn = justification(changed(plan, chargeback=CHARGEBACK))
-    assert "| no team | 0–1 | 4,380 | – | 1,000 | 0.23 | – |" in drawn
     assert "GPU-hour that jobs deliver" not in drawn
 
 

@@ -452,21 +452,22 @@ def comparison_document(compared: Comparison, most: int) -> Document:
         ("Quarters", "text", lambda one: quarter_runs(quarters, one.quarters)),
         *before_and_after,
     )
+    nodes, units = ("Nodes planned", "Actual"), ("Units planned", "Actual")
     unread = [Bullets(compared.unread, "warning")] * bool(compared.unread)
     body = titled(
         (
             ("Inputs that differ", (*inputs, *unread)),
             ("Purchases, rents and releases", _purchases(known, compared)),
-            ("Cost", _amounts(known, "Present value of", "costs", compared.costs)),
+            ("Cost", _amounts(known, "Present value of", "costs", compared)),
             ("Why the cost differs", _waterfall(known, compared)),
             ("Jobs that give way", given_way),
             ("Jobs that run elsewhere", moves),
-            ("GPUs in service", _amounts(known, "GPU type", "gpus", compared.gpus)),
-            ("Utilization", _amounts(known, "Share", "utilization", compared.utilization)),
-            ("Power", _amounts(known, "Site, kW", "power", compared.power)),
+            ("GPUs in service", _amounts(known, "GPU type", "gpus", compared)),
+            ("Utilization", _amounts(known, "Share", "utilization", compared)),
+            ("Power", _amounts(known, "Site, kW", "power", compared)),
             ("Warnings", _warnings(compared, most)),
-            ("Planned and delivered", _outcomes(known, "Node type", "deliveries", compared)),
-            ("Forecast and actual demand", _outcomes(known, "Job", "demand", compared)),
+            ("Planned and delivered", _amounts(known, "Node type", "deliveries", compared, nodes)),
+            ("Forecast and actual demand", _amounts(known, "Job", "demand", compared, units)),
         )
     )
     legend = (
@@ -571,73 +572,95 @@ def _purchases(known: TracedFile, compared: Comparison) -> Iterator[Block]:
         )
 
 
+def _steps(compared: Comparison) -> list[tuple[str, str, str]]:
+    """Return both plans and the steps between them: a name, a place in compare.json, a status."""
+    before, after, steps = compared.before, compared.after, compared.waterfall.steps
+    return [
+        ("before", "before", before.status),
+        *(
+            (listed(step.causes), f"waterfall.steps[{place}]", step.status)
+            for place, step in enumerate(steps)
+        ),
+        ("after", "after", after.status),
+    ]
+
+
 def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
-    missing, steps = compared.waterfall.missing, compared.waterfall.steps
+    missing, (*rows, after) = compared.waterfall.missing, _steps(compared)
+
+    def adds(row: tuple[str, str, str]) -> Cell:
+        stem = "waterfall.steps[*]" if row == after else row[1]
+        return "" if stem == "before" else known.at(f"{stem}.added_cents", "more_usd")
+
     if missing is not None:
         yield Paragraph(f"Not told apart by cause: {missing}.", tone="warning")
-    elif steps:
+    elif compared.waterfall.steps:
         yield Paragraph(
             "One cause after the other is exchanged, in this order, and each step is planned by "
             "itself. A cause's share depends on the order; the sum does not.",
             tone="faint",
         )
-        stem, before, after = "waterfall.steps[{}]", compared.before, compared.after
-        rows: list[tuple[str, Cell, Cell, str]] = [
-            ("before", "", known.at("before.cost_cents"), before.status)
-        ]
-        for place, step in enumerate(steps):
-            added = known.at(f"{stem.format(place)}.added_cents", "more_usd")
-            cost = known.at(f"{stem.format(place)}.cost_cents")
-            rows.append((listed(step.causes), added, cost, step.status))
-        all_added = known.at("waterfall.steps[*].added_cents", "more_usd")
         yield table(
             rows,
             ("Cause", "text", lambda row: row[0]),
-            ("Adds", "number", lambda row: row[1]),
-            ("Net present cost", "number", lambda row: row[2]),
-            ("Status", "name", lambda row: row[3]),
-            whole=("after", all_added, known.at("after.cost_cents"), after.status),
+            ("Adds", "number", adds),
+            ("Net present cost", "number", lambda row: known.at(f"{row[1]}.cost_cents")),
+            ("Status", "name", lambda row: row[2]),
+            whole=after,
         )
 
 
 def _waterfall_chart(known: TracedFile, compared: Comparison) -> Iterator[Chart]:
     """Chart the cost from before to after, cause by cause, where causes are known."""
-    steps = compared.waterfall.steps
-    if not steps:
+    if not compared.waterfall.steps:
         return
-    bars = {"before": "before.cost_cents"}
-    for place, step in enumerate(steps):
-        bars[listed(step.causes)] = f"waterfall.steps[{place}].added_cents"
-    bars["after"] = "after.cost_cents"
-    figures = tuple(known.at(place, "usd") for place in bars.values())
-    says = "; ".join(f"{name}: {one.text} USD" for name, one in zip(bars, figures, strict=True))
+    names, stems, _ = zip(*_steps(compared), strict=True)
+    ends = ("before", "after")
+    figures = tuple(
+        known.at(f"{stem}.{'cost' if stem in ends else 'added'}_cents", "usd") for stem in stems
+    )
+    says = "; ".join(f"{name}: {one.text} USD" for name, one in zip(names, figures, strict=True))
     yield Chart(
         title="Net present cost, from the plan before to the one after",
         says=f"{says}.",
-        categories=tuple(bars),
+        categories=names,
         series=(Series("Net present cost", figures),),
         unit="USD",
-        marks=((0, "before"), (len(bars) - 1, "after")),
+        marks=((0, "before"), (len(names) - 1, "after")),
         waterfall=True,
     )
 
 
-def _amounts(known: TracedFile, title: str, key: str, amounts: Sequence[Amount]) -> Iterator[Block]:
-    """Show before, after and the difference; money that a side lacks counts as nothing."""
-    costs = key == "costs"
+def _amounts(
+    known: TracedFile,
+    title: str,
+    key: str,
+    compared: Comparison,
+    ends: tuple[str, str] = ("Before", "After"),
+) -> Iterator[Block]:
+    """Show two figures side by side and their difference; a cost that a side lacks is nothing."""
+    amounts: Sequence[Amount | PlannedAndActual] = getattr(compared, key)
+    costs, told = key == "costs", key in ("deliveries", "demand")
+    sides = ("planned", "actual") if told else ("before", "after")
 
-    def side(at: int, name: str) -> TracedFigure:
-        has = getattr(amounts[at], name) is not None
-        return known.read.at(f"{key}[{at}].{name}") if has else NOTHING
+    def style(at: int) -> tuple[Style, Style]:
+        return _STYLES[getattr(amounts[at], "unit", "GPUs")]
 
-    def shown(at: int, name: str) -> Cell:
-        has = getattr(amounts[at], name) is not None
-        return known.at(f"{key}[{at}].{name}", _STYLES[amounts[at].unit][0]) if has else _NONE
+    def has(at: int, side: str) -> bool:
+        return getattr(amounts[at], side) is not None
+
+    def shown(at: int, side: str) -> Cell:
+        if has(at, side):
+            return known.at(f"{key}[{at}].{side}", style(at)[0])
+        return "not told" if side == "actual" else _NONE
 
     def added(at: int) -> Cell:
-        if not costs and None in (amounts[at].before, amounts[at].after):
+        if not (costs or all(has(at, side) for side in sides)):
             return ""
-        return known.figure(side(at, "after") - side(at, "before"), _STYLES[amounts[at].unit][1])
+        before, after = (
+            known.read.at(f"{key}[{at}].{side}") if has(at, side) else NOTHING for side in sides
+        )
+        return known.figure(after - before, style(at)[1])
 
     def named(at: int) -> str:
         return "" if at and amounts[at - 1].name == amounts[at].name else amounts[at].name
@@ -648,36 +671,10 @@ def _amounts(known: TracedFile, title: str, key: str, amounts: Sequence[Amount])
             rows,
             (title, "text", named),
             ("Quarter", "name", lambda at: amounts[at].quarter or ""),
-            *columns_for((("Before", "before"), ("After", "after")), shown),
-            ("Adds", "number", added),
+            *columns_for(zip(ends, sides, strict=True), shown),
+            ("More" if told else "Adds", "number", added),
             whole=len(rows) if costs else None,
             without=("Quarter",) if costs else (),
-        )
-
-
-def _outcomes(known: TracedFile, title: str, key: str, compared: Comparison) -> Iterator[Block]:
-    """Show the plan before beside the actual figures, quarter by quarter."""
-    outcomes: Sequence[PlannedAndActual] = getattr(compared, key)
-    unit = "Nodes" if key == "deliveries" else "Units"
-
-    def cell(at: int, name: str) -> Cell:
-        if getattr(outcomes[at], name) is None:
-            return _NONE if name == "planned" else "not told"
-        return known.at(f"{key}[{at}].{name}", "count")
-
-    def more(at: int) -> Cell:
-        if None in (outcomes[at].planned, outcomes[at].actual):
-            return ""
-        actual, planned = (known.read.at(f"{key}[{at}].{of}") for of in ("actual", "planned"))
-        return known.figure(actual - planned, "more_count")
-
-    if outcomes:
-        yield table(
-            range(len(outcomes)),
-            ("Quarter", "name", lambda at: outcomes[at].quarter),
-            (title, "text", lambda at: outcomes[at].name),
-            *columns_for(((f"{unit} planned", "planned"), ("Actual", "actual")), cell),
-            ("More", "number", more),
         )
 
 
