@@ -294,7 +294,32 @@ class Bands:
     """Values of the first curve, the share that lies at or below them, and their words."""
 
 
-Picture = Chart | NodeMap | Tornado | Bands
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is held from one cell to another, both counted from 1."""
+
+    label: str
+    first: int
+    last: int
+    name: str
+    number: int
+    """The number that decides its colour, as on the node map."""
+    when: str
+    """Start and end, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gantt:
+    """Runs as bars over time, in groups with a head: their node."""
+
+    title: str
+    says: str
+    cells: int
+    """The cells into which time is divided."""
+    groups: tuple[tuple[str, tuple[Bar, ...]], ...]
+
+
+Picture = Chart | NodeMap | Tornado | Bands | Gantt
 Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
 
@@ -318,6 +343,15 @@ def in_words(document: Iterable[Block], page: int = PAPER) -> Document:
         match block:
             case Fold():
                 plain += (Heading(block.title, 3, block.anchor), *in_words(block.blocks, page))
+            case Gantt():
+                runs = table(
+                    [(head, bar) for head, bars in block.groups for bar in bars],
+                    ("Node", "text", lambda row: row[0]),
+                    ("GPUs", "name", lambda row: row[1].label),
+                    ("Run", "text", lambda row: row[1].name),
+                    ("When", "text", lambda row: row[1].when),
+                )
+                plain += (Paragraph(f"{block.title}:", "faint"), runs)
             case NodeMap():
                 plain += _map_in_letters(block, page)
             case Chart() | Tornado() | Bands():

@@ -18,6 +18,7 @@ from planner.reporting.document import (
     Bands,
     Chart,
     Figure,
+    Gantt,
     HeldGpus,
     NodeMap,
     Picture,
@@ -211,8 +212,41 @@ def _tick(span: Fraction) -> Fraction:
 
 _GRID_ROW, _GRID_TOP, _CHARACTER = 24, 24, 7.2
 _GAP = 18
-_GPU = 18
+_CELL, _GPU = 34, 18
 _WIDEST = 1000
+
+
+def gantt(picture: Gantt) -> Element:
+    """Draw a bar for each thing under the head of its group, its name beside it or inside."""
+    rows = sum(1 + len(bars) for _, bars in picture.groups)
+    labels = _width(bar.label for _, bars in picture.groups for bar in bars) + 12
+    right = labels + _CELL * picture.cells
+    names = _width(bar.name for _, bars in picture.groups for bar in bars)
+    heads = _width(head for head, _ in picture.groups)
+    width = max(right + 8 + names, heads)
+    foot = _GRID_TOP + _GRID_ROW * rows
+    svg = canvas(width, foot, **{"class": "map", "width": str(width)})
+    for cell in range(picture.cells + 1):
+        x = labels + _CELL * cell
+        put(svg, "line", class_="axis", x1=x, x2=x, y1=_GRID_TOP - 4, y2=foot)
+        if cell < picture.cells:
+            middle = x + _CELL / 2
+            put(svg, "text", str(cell + 1), x=middle, y=14, text_anchor="middle")
+    y = _GRID_TOP
+    for head, bars in picture.groups:
+        put(svg, "text", head, x=0, y=y + 14, font_weight=600)
+        y += _GRID_ROW
+        for bar in bars:
+            put(svg, "text", bar.label, x=12, y=y + 13)
+            left, across = labels + _CELL * (bar.first - 1), _CELL * (bar.last - bar.first + 1)
+            looks = colour_class(bar.number)
+            drawn = put(svg, "rect", class_=looks, x=left + 1, y=y, width=across - 2, height=18)
+            put(drawn, "title", f"{bar.name}: {bar.when}")
+            middle = left + across / 2
+            put(svg, "text", str(bar.number), class_="on", x=middle, y=y + 13, text_anchor="middle")
+            put(svg, "text", bar.name, x=right + 8, y=y + 13)
+            y += _GRID_ROW
+    return svg
 
 
 def _width(names: Iterable[str]) -> int:
@@ -367,6 +401,7 @@ def _scale(values: Iterable[float], first: float, last: float) -> Callable[[floa
 _DRAW: dict[type[Picture], Callable[..., Element]] = {
     Bands: bands,
     Chart: chart_svg,
+    Gantt: gantt,
     NodeMap: node_map_svg,
     Tornado: tornado,
 }

@@ -452,6 +452,8 @@ def test_runs_of_some_hours_and_changes_of_the_scenario_are_shown(plan):
     weekly_plan = changed(plan, **placed)
     drawn = quarterly(weekly_plan)
     assert "### Schedule of runs" in drawn
+    page = render(quarterly_document(weekly_plan), "Weeks")
+    assert ": 8 Jan 00:00 – 11 Feb 16:00</title>" in page
     assert "| r760xa-l40s/cloud/r01 | 0 |" in drawn
     assert " | 8 Jan 00:00 – 11 Feb 16:00 |" in drawn
     assert "| finance.pue | 1.3 | 1.4 | --set |" in drawn

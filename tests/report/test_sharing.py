@@ -7,7 +7,7 @@ import pytest
 
 from planner.planning.jobs import explain_job
 from planner.planning.plan import GpuPart, NodeUse, Occupant, PartitionSaving
-from planner.reporting.document import Heading, Paragraph, Table
+from planner.reporting.document import Gantt, Heading, Paragraph, Table, in_words
 from planner.reporting.format import visible
 from planner.reporting.sections.placement import schedule_section, shared_section
 from planner.reporting.sections.sizing import explanation_document, parts_held
@@ -62,12 +62,31 @@ def only(kind, blocks):
     return found
 
 
-def test_each_run_has_its_hours_beside_its_node(sharing):
-    assert only(Table, schedule_section(TracedPlan(sharing))).rows == (
+def bars(plan):
+    """First and last cell of each run."""
+    ((_, drawn),) = only(Gantt, schedule_section(TracedPlan(plan))).groups
+    return [(bar.first, bar.last) for bar in drawn]
+
+
+def test_each_run_has_its_weeks_and_its_hours_under_its_node(sharing):
+    assert bars(sharing) == [(1, 5), (6, 13), (7, 7)]
+    assert "A cell is a week" in only(Gantt, schedule_section(TracedPlan(sharing))).says
+    assert only(Table, in_words(schedule_section(TracedPlan(sharing)))).rows == (
         (HERE, "0–3", "batch-inference", "1 Jan 00:00 – 3 Feb 08:00"),
         (HERE, "0–1", "claims-tune 1", "5 Feb 00:00 – 1 Apr 00:00"),
         (HERE, "2", "claims-tune 2", "12 Feb 02:00 – 12 Feb 16:00"),
     )
+
+
+def test_runs_that_end_within_four_weeks_are_drawn_by_day(sharing):
+    runs = tuple(
+        changed(one, hours=hours)
+        for one, hours in zip(RUNS, ((0, 40), (40, 110), (100, 114)), strict=True)
+    )
+    placements = ((NodeUse(node=HERE, occupants=runs),), *sharing.placements[1:])
+    plan = changed(sharing, placements=placements)
+    assert "A cell is a day" in only(Gantt, schedule_section(TracedPlan(plan))).says
+    assert bars(plan) == [(1, 2), (2, 5), (5, 5)]
 
 
 def test_runs_of_a_job_that_follow_each_other_are_one_line(sharing):
@@ -78,7 +97,7 @@ def test_runs_of_a_job_that_follow_each_other_are_one_line(sharing):
     later = holds("claims-tune", 1, (0,), hours=(50, 52), replica=21)
     placements = ((NodeUse(node=HERE, occupants=(*runs, later)),), *sharing.placements[1:])
     plan = changed(sharing, placements=placements)
-    assert only(Table, schedule_section(TracedPlan(plan))).rows == (
+    assert only(Table, in_words(schedule_section(TracedPlan(plan)))).rows == (
         (HERE, "0", "claims-tune, 20 runs", "1 Jan 00:00 – 2 Jan 16:00, 2 h each"),
         (HERE, "0", "claims-tune 1/21", "3 Jan 02:00 – 3 Jan 04:00"),
     )

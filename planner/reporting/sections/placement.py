@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.planning.plan import CurrentPlacement, GpuPart, Node, NodeUse, Plan
 from planner.reporting.document import (
     SPARE,
+    Bar,
     Block,
+    Gantt,
     Heading,
     HeldGpus,
     Link,
@@ -36,6 +39,8 @@ from planner.reporting.sections.sizing import part_text
 from planner.reporting.traced import TracedPlan
 
 _OF_POOLS = ("nodes_used", "nodes")
+_DAY_HOURS, _MOST_DAYS = 24, 28
+"""Days are drawn if all runs of a quarter end within so many hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +56,23 @@ class _Turn:
     end: int
     runs: int
 
-    def when(self, quarter: str) -> str:
-        """Return its times, and how long each of several runs takes."""
+    def bar(self, number: int, label: str, hours: int) -> Bar:
+        """Return a bar over cells of so many hours from 1, with its times and each run's length."""
         each = f", {duration((self.end - self.start) // self.runs)} each" if self.runs > 1 else ""
-        return f"{moments(quarter, (self.start, self.end))}{each}"
+        return Bar(
+            numbers(self.gpus),
+            self.start // hours + 1,
+            -(-self.end // hours),
+            self.name if self.runs == 1 else f"{self.job}, {self.runs} runs",
+            number,
+            f"{moments(label, (self.start, self.end))}{each}",
+        )
 
 
 def schedule_section(traced: TracedPlan) -> Iterator[Block]:
-    """Show which run holds which GPUs when, alike quarters once."""
+    """Show which run holds which GPUs when, by week or day, alike quarters once."""
     plan, most_lines = traced.plan, traced.detail.lines
+    numbers_of = {job.name: place for place, job in enumerate(plan.jobs, 1)}
     drawn = False
     for turns, alike in groupby(plan.quarters, key=lambda label: _turns(plan, label)):
         quarters = list(alike)
@@ -72,17 +85,18 @@ def schedule_section(traced: TracedPlan) -> Iterator[Block]:
                 tone="faint",
             )
         drawn = True
-        yield table(
-            turns[:most_lines],
-            ("Node", "text", lambda one: one.node),
-            ("GPUs", "name", lambda one: numbers(one.gpus)),
-            (
-                "Run",
-                "text",
-                lambda one: one.name if one.runs == 1 else f"{one.job}, {one.runs} runs",
+        label, ends = quarters[0], max(one.end for one in turns)
+        by_day = ends <= _DAY_HOURS * _MOST_DAYS
+        cell = _DAY_HOURS if by_day else WEEK_HOURS
+        yield Gantt(
+            title=f"Runs of {quarter_span(label, quarters[-1])}",
+            says=f"A cell is a {'day' if by_day else 'week'}; at the left the numbers of the GPUs, "
+            "as in 0–3, under their node.",
+            cells=-(-(ends if by_day else RUN_HOURS) // cell),
+            groups=tuple(
+                (node, tuple(one.bar(numbers_of[one.job], label, cell) for one in group))
+                for node, group in groupby(turns[:most_lines], key=lambda one: one.node)
             ),
-            *columns_for([("When", quarters[0])], lambda one, label: one.when(label), "text"),
-            caption=f"Runs of {quarter_span(quarters[0], quarters[-1])}",
         )
         left = sum(one.runs for one in turns[most_lines:])
         yield from rest(left, "run", f", all of them in {code('placements')} of plan.json")
