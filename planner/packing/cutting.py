@@ -22,15 +22,16 @@ from math import ceil, floor
 from planner.packing.problem import Shape
 from planner.packing.solver import LinearMaster, Program, solve_integer
 
+_Key = tuple[float, ...]
 Pattern = tuple[tuple[int, int], ...]
 """What one node holds: (index of the shape, units)."""
 
 
 def first_fit(
-    node: Shape, shapes: Sequence[Shape], counts: Sequence[int]
+    node: Shape, shapes: Sequence[Shape], counts: Sequence[int], order: Sequence[int]
 ) -> list[tuple[Pattern, int]]:
-    """Return patterns with their multiplicity, filling nodes with the largest pieces first."""
-    left, order = list(counts), [index for index in by_size(shapes) if counts[index]]
+    """Return patterns with their multiplicity, filling nodes in the given order of shapes."""
+    left, order = list(counts), [index for index in order if counts[index]]
     packed: list[tuple[Pattern, int]] = []
     while order:
         pattern = fill(node, shapes, [left], order)
@@ -67,14 +68,24 @@ def fill(
     return tuple(sorted(held.items()))
 
 
-def by_size(shapes: Sequence[Shape]) -> list[int]:
-    """Return the order of the shapes by GPUs, host memory and cores, the largest first."""
+def orders(node: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
+    """Return orders of the shapes: by GPUs, by the tightest resource, by all together."""
+    return [
+        sorted(range(len(shapes)), key=lambda index: (*key(shapes[index], node), index))
+        for key in _ORDERS
+    ]
 
-    def size(index: int) -> tuple[int, int, int, int]:
-        shape = shapes[index]
-        return -shape.gpus, -shape.memory_mb, -shape.cpus, index
 
-    return sorted(range(len(shapes)), key=size)
+def fullest_first_fit(
+    node: Shape, shapes: Sequence[Shape], counts: Sequence[int]
+) -> list[tuple[Pattern, int]]:
+    """Return the best first-fit of several orders."""
+    best: list[tuple[Pattern, int]] | None = None
+    for order in orders(node, shapes):
+        packed = first_fit(node, shapes, counts, order)
+        if best is None or nodes_in(packed) < nodes_in(best):
+            best = packed
+    return best or []
 
 
 def evenly(
@@ -92,7 +103,7 @@ def evenly(
             counts[index] += units * times
     free = [(-node.gpus, -node.cpus, -node.memory_mb, number) for number in range(nodes)]
     held: list[Counter[int]] = [Counter() for _ in range(nodes)]
-    for index in by_size(shapes):
+    for index in orders(node, shapes)[0]:
         shape = shapes[index]
         for _ in range(counts[index]):
             gpus, cpus, memory_mb, number = free[0] if free else (0, 0, 0, 0)
@@ -108,6 +119,13 @@ def evenly(
 def nodes_in(packed: Sequence[tuple[Pattern, int]]) -> int:
     """Return the nodes that the patterns take."""
     return sum(times for _, times in packed)
+
+
+_ORDERS: tuple[Callable[[Shape, Shape], _Key], ...] = (
+    lambda shape, _: (-shape.gpus, -shape.memory_mb, -shape.cpus),
+    lambda shape, node: (-max(shares(shape, node)), -shape.gpus),
+    lambda shape, node: (-sum(shares(shape, node)), -shape.gpus),
+)
 
 
 def shares(shape: Shape, node: Shape) -> tuple[float, float, float]:
@@ -335,12 +353,14 @@ class CuttingStock:
         self._node, self._go_on = node, go_on
         self.shapes = tuple(shapes)
         """What the indices of patterns mean."""
-        self._by_size = by_size(self.shapes)
+        self._by_size = sorted(
+            range(len(shapes)), key=lambda index: self.shapes[index], reverse=True
+        )
         self._patterns: dict[Pattern, None] = {}
 
     def pack(self, counts: Sequence[int], nodes: int) -> Packed | Cut | None:
         """Return a packing on at most `nodes`, a cut that is violated, or None for neither."""
-        packed = first_fit(self._node, self.shapes, counts)
+        packed = fullest_first_fit(self._node, self.shapes, counts)
         self._remember(packed)
         if nodes_in(packed) <= nodes:
             return Packed(tuple(packed))
@@ -487,7 +507,7 @@ class CuttingStock:
         while True:
             step = self._fix(relaxation.columns, left)
             fixed += step
-            rest = first_fit(self._node, self.shapes, left)
+            rest = fullest_first_fit(self._node, self.shapes, left)
             self._remember((*step, *rest))
             if best is None or nodes_in(fixed) + nodes_in(rest) < nodes_in(best):
                 best = [*fixed, *rest]

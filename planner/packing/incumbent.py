@@ -19,7 +19,7 @@ from planner.packing.cutting import (
     CuttingStock,
     Packed,
     evenly,
-    first_fit,
+    fullest_first_fit,
     nodes_in,
 )
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter
@@ -234,4 +234,4 @@ def _packed(
     parts = {shape: number for shape, number in pieces.items() if number and shape.part != WHOLE}
     if parts:
         return first_fit_with_parts(pool, (stock.shapes, asked), parts)
-    return Packed(tuple(first_fit(pool.node, stock.shapes, asked)))
+    return Packed(tuple(fullest_first_fit(pool.node, stock.shapes, asked)))

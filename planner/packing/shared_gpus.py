@@ -18,7 +18,7 @@ from operator import mul
 from planner.packing.cutting import (
     CuttingStock,
     Packed,
-    first_fit,
+    fullest_first_fit,
     nodes_in,
 )
 from planner.packing.cutting import shares as shares_of
@@ -112,7 +112,7 @@ def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[F
     asked = [number for _, number in wanted]
     shapes = [Shape(1, 0, part.memory_mb) for part, _ in wanted]
     gpu = gpu_of(pool.shared_mb, shapes)
-    packed = first_fit(gpu, shapes, asked)
+    packed = fullest_first_fit(gpu, shapes, asked)
     memory_mb = sum(part.memory_mb * number for part, number in wanted)
     least, stock = -(-memory_mb // pool.shared_mb), CuttingStock(gpu, shapes)
     for gpus in range(least, nodes_in(packed)) if sum(asked) <= _MANY else ():

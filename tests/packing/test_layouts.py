@@ -13,7 +13,7 @@ from planner.packing.cutting import (
     Packed,
     Pattern,
     Pricing,
-    first_fit,
+    fullest_first_fit,
     least_slack,
     nodes_in,
 )
@@ -107,7 +107,7 @@ def test_a_cut_of_classes_holds_for_every_pattern_of_many_shapes(seed):
     """Of 80 shapes, those of nearly the same size are priced as one, of their least size."""
     rng = random.Random(seed)
     shapes = draw_shapes(rng, 80, SMALL_NODE)
-    nodes = 0.8 * nodes_in(first_fit(SMALL_NODE, shapes, [1] * len(shapes)))
+    nodes = 0.8 * nodes_in(fullest_first_fit(SMALL_NODE, shapes, [1] * len(shapes)))
     cut = CuttingStock(SMALL_NODE, shapes).separate([1.0] * len(shapes), nodes)
     assert cut is not None
     assert heaviest(SMALL_NODE, shapes, cut) <= 1
@@ -120,7 +120,7 @@ def test_a_cut_holds_for_every_pattern_and_forbids_what_it_was_made_against(seed
     rng = random.Random(seed)
     shapes = draw_shapes(rng, rng.randrange(2, 7), NODE, least_share=0.25)
     counts = [rng.randrange(1, 6) for _ in shapes]
-    nodes = nodes_in(first_fit(NODE, shapes, counts)) - missing
+    nodes = nodes_in(fullest_first_fit(NODE, shapes, counts)) - missing
     check_cut(CuttingStock(NODE, shapes).pack(counts, nodes), shapes, counts, nodes)
 
 
@@ -195,7 +195,7 @@ def test_greedy_packings_hold_exactly_the_units_asked_for(seed):
     rng = random.Random(seed)
     shapes = draw_shapes(rng, 8, NODE)
     counts = [rng.randrange(0, 9) for _ in shapes]
-    packed = first_fit(NODE, shapes, counts)
+    packed = fullest_first_fit(NODE, shapes, counts)
     check_packed(Packed(tuple(packed)), shapes, counts, nodes_in(packed))
     tight, left = least_slack(NODE, shapes, counts, nodes_in(packed) - 1)
     seated = [units - missing for units, missing in zip(counts, left, strict=True)]

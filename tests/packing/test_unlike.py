@@ -9,7 +9,7 @@ import pytest
 
 from planner.packing.answer import answer
 from planner.packing.build import build_master
-from planner.packing.cutting import first_fit, nodes_in
+from planner.packing.cutting import fullest_first_fit, nodes_in
 from planner.packing.layouts import cutting_stocks
 from planner.packing.local_search import NodesWithExcess, place_unlike
 from planner.packing.problem import Shape, SpendLimit
@@ -134,7 +134,7 @@ def test_a_few_unlike_units_take_fewer_nodes_than_first_fit_finds(build, solve, 
     problem = build.problem([build.pool(node=node)], [build.buy(100)], units)
     solution = solve(problem, time_limit_s=1.0)
     assert not faults(problem, solution)
-    assert nodes_in(first_fit(Shape(*node), shapes, [1] * 60)) == 19
+    assert nodes_in(fullest_first_fit(Shape(*node), shapes, [1] * 60)) == 18
     assert (solution.cost_cents, solution.bound_cents) == (1600, 1600)
 
 
