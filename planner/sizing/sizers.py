@@ -119,15 +119,15 @@ def size_portfolio(sizer: Sizer, scenario: ResolvedScenario) -> tuple[SizedJob, 
 _MOST = 8
 """How many sizers are kept: successive variants differ in few settings."""
 
-_POLICIES = ("allowed_gpu_types", "excluded_gpu_types", "mig", "shared_gpus", "waived_rules")
-"""Those on which sizing depends, beside settings."""
+_APART = {"shortage": "refuse", "may_change_gpu_type": "none"}
+"""Policies that affect no sizing, and that variants change."""
 
 
 class Sizers:
     """Gives the same sizer wherever all that sizing depends on is the same.
 
-    That is catalog, rules, measured runs, some policies, GPU types and settings. Of the settings,
-    only those count that some rule asks for: the price of energy sizes no job.
+    That is catalog, rules, measured runs, policies, GPU types and settings. Of the settings, only
+    those count that some rule asks for: the price of energy sizes no job.
     """
 
     def __init__(self) -> None:
@@ -138,10 +138,10 @@ class Sizers:
 
         Raises InputError if measured runs are given and none can be compared.
         """
-        settings, rules, policies = inputs.settings, inputs.rules, inputs.scenario.policies
+        settings, rules = inputs.settings, inputs.rules
+        policies = inputs.scenario.policies.model_copy(update=_APART)
         counting = tuple(value for name, value in settings if name in rules.asked)
-        counting += tuple(getattr(policies, name) for name in _POLICIES)
-        key = (inputs.catalog, rules, inputs.measured, counting, gpu_types)
+        key = (inputs.catalog, rules, inputs.measured, counting, policies, gpu_types)
         found = next((kept for kept in self._kept if kept[0] == key), None)
         if found is None:
             of_files = (inputs.catalog, rules, settings, policies)
