@@ -234,7 +234,7 @@ class Tune(_OneModel):
     )
     """Size of the data set; without it and without `run`, the job holds its GPUs all quarter."""
     epochs: Annotated[PositiveNumber, AsFact("passes")] = Field(default=1, validate_default=True)
-    """Epochs."""
+    """Epochs (passes over the data set)."""
     deadline_hours: Annotated[PositiveNumber | None, AsFact("h", fact="hours_allowed")] = None
     """Hours that one run may take; one that would miss it takes more GPUs; a quarter, by rule
     `time/quarter`, if left out."""

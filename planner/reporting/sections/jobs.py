@@ -573,6 +573,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("Replicas", "number", replicas),
         *columns_for((("TTFT, ms", "ttft_ms"), ("TPOT, ms", "tpot_ms")), figure),
         ("Full", "text", lambda row: _full(plan, row)),
+        caption="Replicas: how many, and of how many GPUs each",
     )
     if told := at_full_rate(row.candidate for row in rows):
         yield Paragraph(told)
