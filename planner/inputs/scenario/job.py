@@ -200,9 +200,9 @@ class Tune(_OneModel):
     `selective`: attention and every second matrix product are kept; `offloaded`: as `on`, with the
     inputs of layers in host memory (Unsloth, `enable_activation_offloading` of torchtune)."""
     attention_kernel: Annotated[Literal["flash", "sdpa", "masked", "eager"], AsFact()] = "sdpa"
-    """Attention kernel: `sdpa` (PyTorch from 2.11 on, cuDNN, FlashAttention 4, Transformer Engine)
-    and `flash` (FlashAttention 2, also PyTorch before 2.11) skip what a token may not see; `masked`
-    computes that, too (ALiBi, padding); `eager` keeps the whole matrix of scores."""
+    """Attention kernel: `sdpa` (PyTorch, cuDNN, FlashAttention 4, Transformer Engine) and `flash`
+    (FlashAttention 2) skip what a token may not see; `masked` computes that, too (ALiBi, padding);
+    `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[LossKernel, AsFact()] = "plain"
     """Loss kernel: `plain` has the logits and their loss in 32 bit, `plain-16bit` in 16 bit,
     `plain-kept-logits` keeps the model's logits beside them, `plain-fp32-logits` keeps them
