@@ -63,17 +63,27 @@ def block(name: str) -> str:
     shared = [one for one in SHARED if one in options and row(options[one]) == row(known[one])]
     describes = name in ("planner size", "planner measure")
     keys = {key: kind for key, kind in JOB_KEYS.items() if describes and key in options}
-    own = table([one for key, one in options.items() if key not in {*shared, *keys}])
+    as_of_size = of_size(options) if name == "planner measure" else {}
+    left_out = {*shared, *keys, *as_of_size}
+    own = table([one for key, one in options.items() if key not in left_out])
     also = [f"`{key}`" for key in shared]
     more = f"Also: {', '.join(also)}." if also else ""
-    of_jobs = (of_a_job(kind, name) for kind in dict.fromkeys(keys.values()))
+    of_jobs = [of_a_job(kind) for kind in dict.fromkeys(keys.values())]
+    if as_of_size:
+        listed = ", ".join(f"`{key}`" for key in as_of_size)
+        of_jobs = [f"As of `planner size`: keys of a tune job, {listed}."]
     return "\n\n".join(filter(None, (usage, told, *of_jobs, own, more)))
 
 
-def of_a_job(kind: str, command: str) -> str:
+def of_size(options: dict[str, click.Option]) -> dict[str, click.Option]:
+    """Those that `planner size` has alike, without shared ones and keys of a job."""
+    of = options_of(COMMANDS["planner size"])
+    others = {key: one for key, one in options.items() if key not in {*SHARED, *JOB_KEYS}}
+    return {key: one for key, one in others.items() if key in of and row(of[key]) == row(one)}
+
+
+def of_a_job(kind: str) -> str:
     """The options that stand for keys of a job; docs/scenario.md says what they mean."""
-    if command == "planner measure":
-        return f"[Keys of a {kind} job](scenario.md#jobs-{kind}) are options as of `planner size`."
     every = ", ".join(f"`{key}`" for key, of_kind in JOB_KEYS.items() if of_kind == kind)
     return f"[Keys of a {kind} job](scenario.md#jobs-{kind}): {every}."
 
