@@ -431,13 +431,13 @@ class Job(Frozen):
     team: Name | None = None
     """Who asks for it and pays for it."""
     priority: Priority = PRIORITIES["normal"]
-    """Who is kept where not everything fits, highest first; the words are 25, 50 and 75."""
+    """Who is kept where not everything fits, highest first; `low` is 25, `normal` 50, `high` 75."""
     required: bool = False
     """Whether it may never be dropped, though it may slip."""
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
     droppable: Droppable | None = None
-    """How many of its units may be short in a quarter where not everything fits; kept whole or
+    """How many of its units may not run in a quarter where not everything fits; kept whole or
     dropped if left out."""
     may_change_gpu_type: bool | None = None
     """Whether a unit may change its GPU type between quarters; as `policies` say if left out."""

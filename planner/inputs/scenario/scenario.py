@@ -127,7 +127,7 @@ class Budget(Frozen):
     capex_usd: FigureByQuarter | None = None
     """Purchases: one figure for the horizon, or by quarter, with `total` for the whole."""
     opex_usd: FigureByQuarter | None = None
-    """Everything else that is paid, for owned nodes too; likewise."""
+    """All that is paid but purchases (rents, support, energy …), for owned nodes too; likewise."""
     total_usd: FigureByQuarter | None = None
     """Both together, likewise."""
 
@@ -298,7 +298,8 @@ class Policies(Frozen):
     quota_of_part: Literal["share", "whole"] = "share"
     """How a part of a GPU counts against a quota: by its share of the memory, or whole."""
     shortage: Literal["refuse", "drop"] = "refuse"
-    """Where not everything fits: `refuse` to plan, or delay and `drop` jobs by priority."""
+    """Where not everything fits: `refuse`, there is no plan; `drop`, jobs are delayed and dropped
+    by priority."""
     move_cost_usd: NotNegative | None = None
     """Cost of moving one running unit to another pool; nothing if left out."""
 
