@@ -11,10 +11,13 @@ from tests.cli.test_commands import all_commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 _BLOCK = re.compile(r"<!-- (planner [a-z ]+|shared) -->\n(.*?)<!-- end -->\n", re.DOTALL)
-SHARED = (
-    *("--scenario", "--set", "--catalog", "--rules", "--gap", "--time-limit"),
-    *("--jobs", "--cluster", "--force", "--format", "--quiet"),
-)
+TOGETHER = {
+    "changes": ("--scenario", "--set", "--catalog", "--rules"),
+    "effort": ("--gap", "--time-limit"),
+    "workers": ("--jobs", "--cluster"),
+}
+"""Options that most commands have together, by what they are called in `Also`."""
+SHARED = (*(key for keys in TOGETHER.values() for key in keys), "--force", "--format", "--quiet")
 JOB_KEYS = {
     flag(one.name): "tune" if one.tune else "serve"
     for one in OPTIONS
@@ -54,7 +57,9 @@ def block(name: str) -> str:
         flag: one for command in COMMANDS.values() for flag, one in options_of(command).items()
     }
     if name == "shared":
-        return table([known[flag] for flag in SHARED])
+        groups = {key: f"*{group}*" for group, keys in TOGETHER.items() for key in keys}
+        rows = [row(known[key]).replace("| ", f"| {groups.get(key, '')} | ", 1) for key in SHARED]
+        return "\n".join(("| together | option | means |", "|---|---|---|", *rows))
     command = COMMANDS[name]
     ctx = click.Context(command, info_name=name)
     options = options_of(command)
@@ -66,7 +71,9 @@ def block(name: str) -> str:
     as_of_size = of_size(options) if name == "planner measure" else {}
     left_out = {*shared, *keys, *as_of_size}
     own = table([one for key, one in options.items() if key not in left_out])
-    also = [f"`{key}`" for key in shared]
+    whole = {group: keys for group, keys in TOGETHER.items() if {*keys} <= {*shared}}
+    also = [f"*{group}*" for group in whole]
+    also += [f"`{key}`" for key in shared if not any(key in keys for keys in whole.values())]
     more = f"Also: {', '.join(also)}." if also else ""
     of_jobs = [of_a_job(kind) for kind in dict.fromkeys(keys.values())]
     if as_of_size:
