@@ -107,11 +107,7 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
     full: bool,
     format_: str,
 ) -> None:
-    """Plan a scenario: what to buy or rent when, what runs where, what it costs, and the proof.
-
-    Exit code 0: proved within the asked gap. 3: no plan exists. 4: a limit was hit; the plan says
-    how far it may be from the best. 5: the answer failed its check and is not shown.
-    """
+    """Plan a scenario: what to buy or rent when, what runs where, what it costs, and the proof."""
     asked = planner.load(scenario, **changes)
     read = (*asked.read_from, *filter(None, [from_]))
     folder = out or Folder(Path())
@@ -148,10 +144,8 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
 def explain(plan_json: Path, job: str | None) -> None:
     """Say why a job of a saved plan runs where it runs, every number with formula and source.
 
-    Without a job: all of them, with what each would cost on the next best GPU type.
-
-    PLAN.json is what `planner plan SCENARIO --out DIR` has written; it is checked against the
-    inputs that it names first.
+    Without a job: all of them, with what each would cost on the next best GPU type. PLAN.json is
+    what `planner plan SCENARIO --out DIR` has written.
     """
     show(planner.explain(plan_json, job) if job else planner.explain(plan_json))
 
@@ -163,9 +157,8 @@ def explain(plan_json: Path, job: str | None) -> None:
 def replay(plan_json: Path, format_: str) -> None:
     """Plan again from the files and options that a saved plan records, and compare.
 
-    Its files are looked for from the current folder: replay a plan where it was made.
-    Exit code 0: identical, byte for byte. 1: not; what has changed is named. 2: plan.json was
-    edited by hand.
+    Run it in the folder where the plan was made. Exit code 0: identical, byte for byte. 1: not;
+    what has changed is named. 2: plan.json was edited by hand.
     """
     with ProgressLine() as progress:
         found = planner.replay(plan_json, progress=progress)
@@ -319,9 +312,8 @@ def report(
 ) -> None:
     """Write the procurement justification and the quarterly capacity plan of a saved plan.
 
-    PLAN.json is what `planner plan SCENARIO --out DIR` has written. Do nothing, reclaim first and
-    rent only are planned beside it, once; `--what-if all` also plans every other alternative and
-    the sensitivity. What `planner risk` wrote into the same folder is told as well.
+    Do nothing, reclaim first and rent only are planned beside it, once; `--what-if all` also plans
+    every other alternative and the sensitivity.
     """
     others = dict(map(_option, options))
     if len(others) < len(options):
@@ -398,9 +390,8 @@ def _answer(
 def alternatives(**given: Any) -> None:  # noqa: ANN401 - click's values
     """Show plans that differ where people care, beside the cheapest.
 
-    Do nothing, reclaim first and rent only are always among them, with their shortfall. Of the
-    plans that cost little more than the cheapest: fewest node types, a single vendor, most
-    headroom, fewest moves, lowest power, earliest.
+    Options such as rent only, with their shortfall; and of the plans that cost little more, the one
+    with the fewest node types, most headroom, fewest moves or lowest power, or the earliest.
     """
     _answer(planner.alternatives, _OF_ALTERNATIVES, **given)
 
@@ -419,8 +410,8 @@ def alternatives(**given: Any) -> None:  # noqa: ANN401 - click's values
 def sensitivity(**given: Any) -> None:  # noqa: ANN401 - click's values
     """Show which figures the cost depends on, and at which values the recommendation changes.
 
-    Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
-    a time. Where another purchase results, the value at which that happens is found.
+    One figure at a time is moved. Where another purchase results, the value at which that happens
+    is found.
     """
     _answer(planner.sensitivity, _OF_SENSITIVITY, **given)
 
@@ -479,15 +470,14 @@ def sweep(grid: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
 @number_option(
     "--plans",
     3,
-    "Most purchase plans to compare in these futures, in search of the best in the bad cases; "
-    "0: none.",
+    "How many purchase plans for the bad cases to compare in these futures, at most.",
 )
 @_kept_options
 def risk(futures: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
     """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
 
     FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
-    likely and greatest value. Purchase plans for the bad cases are compared in all futures.
+    likely and greatest value.
     """
     found = _kept(planner.risk, futures, **given)
     show(found)

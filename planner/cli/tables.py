@@ -82,8 +82,7 @@ def init(out: Path, force: bool, sources: tuple[Path, ...], **given: Any) -> Non
     """Write a first scenario that plans: five questions, or what other programs know.
 
     What an option or a file answers is not asked; an empty line leaves a question open. Answers
-    may come from a pipe, a line each. Whatever nobody has said is in the scenario as an assumption,
-    marked so.
+    may come from a pipe, a line each. What nobody has said is marked as an assumption.
     """
     folder = Folder(out.parent, force)
     read = (*sources, *filter(None, [given["mapping"]]))

@@ -11,10 +11,13 @@ from tests.cli.test_commands import all_commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 _BLOCK = re.compile(r"<!-- (planner [a-z ]+|shared) -->\n(.*?)<!-- end -->\n", re.DOTALL)
-SHARED = (
-    *("--scenario", "--set", "--catalog", "--rules", "--gap", "--time-limit"),
-    *("--jobs", "--cluster", "--force", "--format", "--quiet"),
-)
+TOGETHER = {
+    "changes": ("--scenario", "--set", "--catalog", "--rules"),
+    "effort": ("--gap", "--time-limit"),
+    "workers": ("--jobs", "--cluster"),
+}
+"""Options that most commands have together, by what they are called in `Also`."""
+SHARED = (*(key for keys in TOGETHER.values() for key in keys), "--force", "--format", "--quiet")
 JOB_KEYS = {
     flag(one.name): "tune" if one.tune else "serve"
     for one in OPTIONS
@@ -54,7 +57,9 @@ def block(name: str) -> str:
         flag: one for command in COMMANDS.values() for flag, one in options_of(command).items()
     }
     if name == "shared":
-        return table([known[flag] for flag in SHARED])
+        groups = {key: f"*{group}*" for group, keys in TOGETHER.items() for key in keys}
+        rows = [row(known[key]).replace("| ", f"| {groups.get(key, '')} | ", 1) for key in SHARED]
+        return "\n".join(("| together | option | means |", "|---|---|---|", *rows))
     command = COMMANDS[name]
     ctx = click.Context(command, info_name=name)
     options = options_of(command)
@@ -63,17 +68,29 @@ def block(name: str) -> str:
     shared = [one for one in SHARED if one in options and row(options[one]) == row(known[one])]
     describes = name in ("planner size", "planner measure")
     keys = {key: kind for key, kind in JOB_KEYS.items() if describes and key in options}
-    own = table([one for key, one in options.items() if key not in {*shared, *keys}])
-    also = [f"`{key}`" for key in shared]
+    as_of_size = of_size(options) if name == "planner measure" else {}
+    left_out = {*shared, *keys, *as_of_size}
+    own = table([one for key, one in options.items() if key not in left_out])
+    whole = {group: keys for group, keys in TOGETHER.items() if {*keys} <= {*shared}}
+    also = [f"*{group}*" for group in whole]
+    also += [f"`{key}`" for key in shared if not any(key in keys for keys in whole.values())]
     more = f"Also: {', '.join(also)}." if also else ""
-    of_jobs = (of_a_job(kind, name) for kind in dict.fromkeys(keys.values()))
+    of_jobs = [of_a_job(kind) for kind in dict.fromkeys(keys.values())]
+    if as_of_size:
+        listed = ", ".join(f"`{key}`" for key in as_of_size)
+        of_jobs = [f"As of `planner size`: keys of a tune job, {listed}."]
     return "\n\n".join(filter(None, (usage, told, *of_jobs, own, more)))
 
 
-def of_a_job(kind: str, command: str) -> str:
+def of_size(options: dict[str, click.Option]) -> dict[str, click.Option]:
+    """Those that `planner size` has alike, without shared ones and keys of a job."""
+    of = options_of(COMMANDS["planner size"])
+    others = {key: one for key, one in options.items() if key not in {*SHARED, *JOB_KEYS}}
+    return {key: one for key, one in others.items() if key in of and row(of[key]) == row(one)}
+
+
+def of_a_job(kind: str) -> str:
     """The options that stand for keys of a job; docs/scenario.md says what they mean."""
-    if command == "planner measure":
-        return f"[Keys of a {kind} job](scenario.md#jobs-{kind}) are options as of `planner size`."
     every = ", ".join(f"`{key}`" for key, of_kind in JOB_KEYS.items() if of_kind == kind)
     return f"[Keys of a {kind} job](scenario.md#jobs-{kind}): {every}."
 

@@ -80,21 +80,15 @@ _JOB = {
     ),
     "window_hours": ("h", "hours from release to deadline within a quarter"),
     "run_hours_stated": ("h", "hours that one run takes, if the job states them"),
-    "memory_calibration": (
-        "ratio",
-        "what measured runs of your own multiply expected peaks by, if there are any",
-    ),
-    "hours_calibration": (
-        "ratio",
-        "what measured runs of your own multiply the hours of a tuning run by, if there are any",
-    ),
+    "memory_calibration": ("ratio", "factor on expected peaks, by your own measured runs"),
+    "hours_calibration": ("ratio", "factor on the hours of a run, by your own measured runs"),
     "serving_calibration": (
         "ratio",
-        "what measured runs of your own multiply times of steps and prompts by, if there are any",
+        "factor on times of steps and prompts, by your own measured runs",
     ),
     "first_token_delay_steps": (
         "steps",
-        "decoding steps that first tokens of your own measured runs came later than expected",
+        "decoding steps by which first tokens come later, by your own measured runs",
     ),
     "context_and_concurrency_stated": (
         "true/false",
@@ -106,11 +100,11 @@ _JOB = {
     ),
     "closed_loop_clients": (
         "requests",
-        "clients that each ask anew when they are answered, of a measured run that had such",
+        "clients of a measured run that each ask anew when they are answered",
     ),
     "clients_in_step": (
         "requests",
-        "those of them that ask anew together, as their requests are alike",
+        "those of them that ask anew together",
     ),
     "has_adapters": ("true/false", "whether adapters are served"),
     "gpu_partitioned": ("true/false", "whether a GPU partition is asked for"),

@@ -225,8 +225,7 @@ class Tune(_OneModel):
     them stays; `fsdp2` does and `fsdp` does not if left out."""
     loading: Annotated[Literal["sharded", "whole"], AsFact()] = "sharded"
     """What of a sharded model each GPU holds at the start (with `fsdp`, `fsdp2` or `zero-3`): its
-    shard, or the whole model (DeepSpeed without `zero.Init`), a floor that more GPUs do not
-    lower."""
+    shard, or the whole model (DeepSpeed without `zero.Init`)."""
     offload: Annotated[Literal["none", "optimizer", "all"], AsFact()] = "none"
     """What is kept in host memory: nothing, optimizer states, or these and the weights."""
     dataset_tokens: Annotated[Annotated[PositiveNumber, Field(ge=1)] | None, AsFact("tokens")] = (
@@ -418,7 +417,7 @@ class Job(Frozen):
     runs_per_quarter: Annotated[PositiveCount, Field(le=10_000)] = 1
     """How often each unit of a tuning job of known length runs in a quarter."""
     api: Literal["forbidden", "allowed"] = "forbidden"
-    """Whether one of `apis` may answer a serving job with a load, so that prompts and answers leave
+    """Whether one of `apis` may answer a serving job with a load; prompts and answers then leave
     the house."""
     run: Run | None = None
     """How long a run takes, and when it may run; all quarter, except for a tuning job of known
@@ -438,8 +437,8 @@ class Job(Frozen):
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
     droppable: Droppable | None = None
-    """How many of its units, or `all`, may be short in a quarter while the others run, where not
-    everything fits; kept whole or dropped if left out."""
+    """How many of its units may not run in a quarter where not everything fits; kept whole or
+    dropped if left out."""
     may_change_gpu_type: bool | None = None
     """Whether a unit may change its GPU type between quarters; as `policies` say if left out."""
     pinned: bool = False

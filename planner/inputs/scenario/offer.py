@@ -65,8 +65,8 @@ class Sale(Frozen):
     price_usd: ByQuarter[NodePrice, NodePrice] | None = None
     """What one node brings."""
     paid_usd: NodePrice | None = None
-    """In place of `price_usd`: what one node cost new; it brings its residual value, by
-    `useful_life_years` and `residual_at_most` of `finance`."""
+    """In place of `price_usd`: what one node cost new; it brings its residual value, as `finance`
+    says."""
     bought: Quarter | None = None
     """With `paid_usd`: the quarter in which the nodes entered service."""
     quarters: Quarters = None

@@ -84,16 +84,16 @@ class Finance(Frozen):
     colocation_usd_per_kw_month: NotNegative | None = None
     """Charge for one kW of nameplate power of owned and bought nodes; none if left out."""
     network_usd_per_port: NotNegative | None = None
-    """Transceivers, cable and share of the switches for one port of a bought node, paid with it and
-    worth nothing afterwards; none if left out."""
+    """Transceivers, cable and share of the switches for one port of a bought node, without residual
+    value; none if left out."""
     residual_at_most: Annotated[Share, Field(ge=0, le=1)] | None = None
     """Largest share of its price that a bought node is worth at the end of the horizon; what its
     useful life leaves if left out."""
     optimism_bias: Annotated[Share, Field(ge=0, le=10)] | None = None
-    """Share by which purchases tend to turn out dearer than planned (UK Green Book), shown as an
-    adjusted figure beside the plan's; none if left out."""
+    """Share by which purchases tend to become dearer (UK Green Book), for an adjusted figure beside
+    the plan's; none if left out."""
     commitments: Literal["shown", "charged"] = "shown"
-    """Reservations after the horizon: `shown` beside the plan, or `charged` as a cost of it."""
+    """Reservations after the horizon: `shown` beside the cost, or `charged`."""
 
     def licence_usd(self, gpu_type: str) -> Decimal:
         """What the licence of one GPU costs for one year; 0 where none is stated."""
@@ -127,8 +127,7 @@ class Budget(Frozen):
     capex_usd: FigureByQuarter | None = None
     """Purchases: one figure for the horizon, or by quarter, with `total` for the whole."""
     opex_usd: FigureByQuarter | None = None
-    """Rents, reservations, support, energy, licences and colocation, those of owned nodes too;
-    likewise."""
+    """All that is paid but purchases (rents, support, energy …), for owned nodes too; likewise."""
     total_usd: FigureByQuarter | None = None
     """Both together, likewise."""
 
@@ -178,8 +177,8 @@ class Team(Frozen):
     """A team whose jobs are planned and charged together."""
 
     quota_gpus: GpusByType | None = None
-    """GPUs that all its jobs may hold at once: one figure, by quarter, or by GPU type with `total`
-    for all; no limit if left out."""
+    """GPUs that all its jobs may hold at once (by GPU type, `total` is for all); no limit if left
+    out."""
     note: str | None = None
     """For readers; nothing is computed from it."""
 
@@ -272,8 +271,8 @@ class Policies(Frozen):
     spare_nodes: SpareByNodeType = 0
     """Nodes kept empty in each pool that runs a job: one figure, or by node type."""
     repair_days: Annotated[PositiveNumber, Field(le=365)] | None = None
-    """Mean days until a failed node serves again; the plan then says how often the spare nodes
-    suffice, by rule `reliability/failures-per-gpu`."""
+    """Mean days until a failed node serves again, by which the plan says how often the spare nodes
+    suffice."""
     growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
     """Share of the GPUs in service that stays free in every quarter, by GPU type over all sites;
     spare nodes count as free, and a run by its share of the hours."""
@@ -287,17 +286,17 @@ class Policies(Frozen):
     """Share of its hours in which a run makes progress (the rest is queueing, failures and
     maintenance); rule `policies/run-utilization` if left out."""
     mig: Literal["never", "same-node", "own-node"] = "never"
-    """Whether serving jobs may use MIG partitions: `never`; `same-node`, beside whole GPUs;
-    `own-node`, on nodes where every GPU is partitioned."""
+    """Whether serving jobs may use MIG partitions: beside whole GPUs (`same-node`), or on nodes
+    where every GPU is partitioned (`own-node`)."""
     shared_gpus: bool = False
     """Whether serving jobs may share the memory of a GPU that is not partitioned."""
     may_change_gpu_type: Literal["none", "tuning", "all"] = "tuning"
-    """Which jobs may change a unit's GPU type between quarters, unless they say so themselves."""
+    """Which jobs may change a unit's GPU type between quarters, unless they say so."""
     charge_idle: Literal["separate", "spread"] = "separate"
     """Who pays for idle GPUs: `separate`, a line of its own; `spread`, the teams that use the
     pool."""
     quota_of_part: Literal["share", "whole"] = "share"
-    """What a part of a GPU counts against a quota: its share of the memory, or a whole GPU."""
+    """How a part of a GPU counts against a quota: by its share of the memory, or whole."""
     shortage: Literal["refuse", "drop"] = "refuse"
     """Where not everything fits: `refuse`, there is no plan; `drop`, jobs are delayed and dropped
     by priority."""
@@ -313,7 +312,7 @@ class UserFiles(Frozen):
     rules: tuple[str, ...] = ()
     """Rule files, likewise."""
     measured: tuple[str, ...] = ()
-    """Tables (CSV) of your own measured runs, likewise; they move what is expected of jobs."""
+    """CSV tables of your own measured runs, likewise, which correct the estimates."""
 
 
 class ResolvedScenario(Frozen):
@@ -326,7 +325,7 @@ class ResolvedScenario(Frozen):
     description: str | None = None
     """For readers; nothing is computed from it."""
     owner: str | None = None
-    """Who asks for all this, and answers for it; for the documents, as are the next three."""
+    """Who asks for it and answers for it; for the documents, as are the next three."""
     objective: str | None = None
     """What it is to achieve."""
     benefit: str | None = None
@@ -338,8 +337,7 @@ class ResolvedScenario(Frozen):
     use: UserFiles = UserFiles()
     """Your own catalog and rule files."""
     sites: dict[Name, Site] = Field(default_factory=dict)
-    """Where nodes stand, and the limits there; if any is listed, every site that is named must
-    be."""
+    """Where nodes stand, and the limits there. If one is listed, all must be."""
     fleet: dict[Name, FleetEntry] = Field(default_factory=dict)
     """Nodes that you own."""
     offers: dict[Name, Offer] = Field(default_factory=dict)
@@ -353,7 +351,7 @@ class ResolvedScenario(Frozen):
     budget: Budget = Budget()
     """What may be paid, by quarter and in total; no limit if left out."""
     teams: dict[Name, Team] = Field(default_factory=dict)
-    """Who asks for jobs, with quotas; if any is listed, every team that is named must be."""
+    """Who asks for jobs, with quotas. If one is listed, all must be."""
     jobs: dict[Name, Job]
     """What must run; may be `{}`."""
     running: tuple[Running, ...] = ()

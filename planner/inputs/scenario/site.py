@@ -111,10 +111,10 @@ class SpareGroup(Frozen):
     node_types: Names
     """Those that share them; each is in one group of a site at most."""
     nodes: Annotated[SpareNodes, Field(gt=0)] | None = None
-    """Nodes that may fail at once: so many empty ones stand in for any that runs a job."""
+    """Nodes that may fail at once, for which so many stay empty."""
     racks: PositiveCount | None = None
-    """Racks that may fail at once, such as two on one power feed: so many times what the fullest
-    rack holds of the group stays empty."""
+    """Racks that may fail at once: so many times what the fullest rack holds of the group stays
+    empty."""
 
     _one_of_both = exactly_one(
         "nodes", "racks", told="give `nodes` or `racks`, what may fail at once"
@@ -125,8 +125,7 @@ class Site(Frozen):
     """A place with its limits; what is left out is not limited."""
 
     power_kw: PowerByQuarter | None = None
-    """What the site can feed, by the nameplates of all nodes in service (`0` until there is power);
-    no limit if left out."""
+    """What the site can feed, by nameplates (`0` until there is power); no limit if left out."""
     rack_units: AmountByQuarter | None = None
     """Height that nodes may take; no limit if left out."""
     network_ports: AmountByQuarter | None = None
@@ -142,8 +141,8 @@ class Site(Frozen):
         | Annotated[dict[Name, SpareGroup], Field(min_length=1), Tag("by key")],
         ONE_OR_BY_KEY,
     ] = 0
-    """Nodes of this site that may fail at once without a job losing its place: one figure for each
-    pool that runs a job, or named groups of node types that share them."""
+    """Nodes that may fail at once without a job losing its place: in each pool that runs a job, or
+    in named groups of node types that share them."""
 
     @property
     def spares_of_each(self) -> int:
