@@ -74,15 +74,16 @@ def test_requests_take_whole_blocks_of_the_engines_cache(size):
     }
 
 
-def test_engines_are_planned_at_one_speed_but_for_what_a_prompt_keeps_waiting(size):
+def test_engines_are_planned_at_one_speed_but_for_their_launches(size):
+    """Those of a prompt hide behind its products, or behind a step; vLLM's take less on Hopper."""
     vllm, sglang, tensorrt_llm = (
         on(size(load=LOAD, concurrency=32, engine=engine, engine_version=version), H100).serving
         for engine, version in (("vllm", "0.14"), ("sglang", None), ("tensorrt-llm", None))
     )
-    assert sglang.planned_requests_per_second == vllm.planned_requests_per_second
-    assert sglang.tpot_ms == vllm.tpot_ms
-    more = tensorrt_llm.planned_requests_per_second / vllm.planned_requests_per_second
-    assert 1 < more < 1.2
+    for other in (vllm, tensorrt_llm):
+        more = other.planned_requests_per_second / sglang.planned_requests_per_second
+        assert 1 < more < 1.25
+        assert other.tpot_ms < sglang.tpot_ms
 
 
 @pytest.mark.parametrize(
