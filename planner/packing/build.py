@@ -402,17 +402,35 @@ def evenly_full(master: MasterProgram, counted: tuple[float, ...]) -> Program:
     """Return the program that fills the counted nodes of all pools to the same share of hours."""
     program = Program(list(master.program.variables), list(master.program.rows))
     fullest = program.variable("fullest")
+    for key, load in _hours_taken(master):
+        load[fullest] = -master.nodes(*key, counted)
+        program.row(f"fullest[{key[0]},{key[1]}]", load, "<=", 0.0)
+    return program.priced({fullest: 1.0})
+
+
+def with_idle_hours(master: MasterProgram, share: float) -> Program:
+    """Return the program that leaves this share of the GPU-hours of all nodes to no run."""
+    program = Program(list(master.program.variables), list(master.program.rows))
+    for key, load in _hours_taken(master):
+        usable, owned = master.usable_nodes(*key)
+        for index, factor in usable.items():
+            load[index] -= factor * (1 - share)
+        program.row(f"idle[{key[0]},{key[1]}]", load, "<=", owned * (1 - share))
+    return program
+
+
+def _hours_taken(master: MasterProgram) -> Iterator[tuple[PoolInQuarter, Terms]]:
+    """Yield what is taken of the nodes of pools with runs, for each way to count time."""
     for key in master.usages:
         pool, usages = master.problem.pools[key[0]], master.on_nodes(*key)
-        if pool.hire:
-            continue
         runs = [usage.asked.run for usage in usages]
+        if pool.hire or all(run == ALWAYS for run in runs):
+            continue
         for _, taken, of in times_of(runs, master.gpus_of_runs(usages)):
-            load: Terms = defaultdict(float, {fullest: -master.nodes(*key, counted)})
+            load: Terms = defaultdict(float)
             for usage, hours in zip(usages, taken, strict=True):
                 usage.weigh(load, usage.span or usage.shape.whole_gpus / pool.node.gpus, hours / of)
-            program.row(f"fullest[{key[0]},{key[1]}]", load, "<=", 0.0)
-    return program.priced({fullest: 1.0})
+            yield key, load
 
 
 def at_random(master: MasterProgram, seed: int) -> Program:

@@ -38,10 +38,10 @@ def dual_feasible(size: int, offered: int, order: int) -> int:
 
 
 def windows_of(runs: Iterable[tuple[RunWindow, int]]) -> list[tuple[int, int]]:
-    """Return spans of hours in which runs must hold more GPUs than on average.
+    """Return the spans of hours in which runs must hold most GPUs on average, the fullest first.
 
-    Each run comes with the GPUs of all that are like it. The fullest spans come first. They
-    begin and end with windows, or with hours that a run takes whenever it starts.
+    Each run comes with the GPUs of all that are like it. Spans begin and end with windows, or with
+    hours that a run takes whenever it starts.
     """
     held: Counter[RunWindow] = Counter()
     for run, gpus in runs:
@@ -51,7 +51,6 @@ def windows_of(runs: Iterable[tuple[RunWindow, int]]) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=64)
 def _fullest(held: tuple[tuple[RunWindow, int], ...]) -> tuple[tuple[int, int], ...]:
-    average = sum(run.hours * gpus for run, gpus in held) / RUN_HOURS
     bounded = [
         (run, gpus) for run, gpus in held if run.latest + run.hours - run.earliest < RUN_HOURS
     ]
@@ -68,7 +67,7 @@ def _fullest(held: tuple[tuple[RunWindow, int], ...]) -> tuple[tuple[int, int], 
     lasting = ends - firsts[:, None]
     fullest = [
         (-within[at, to] / lasting[at, to], int(firsts[at]), int(ends[to]))
-        for at, to in np.argwhere((lasting > 0) & (within > average * lasting))
+        for at, to in np.argwhere((lasting > 0) & (within > 0))
     ]
     return tuple((first, end) for _, first, end in sorted(fullest)[:_WINDOWS])
 

@@ -8,7 +8,6 @@ are held.
 
 from __future__ import annotations
 
-import random
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +17,8 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing import work
 from planner.packing.problem import RunWindow, Shape
 
-_PASSES, _SHUFFLED, _WORK = 8, 100, 4000
-"""How often an order is tried again, how many orders are drawn at random, and the most runs
-placed in all of them."""
+_PASSES = 3
+"""How often an order is tried again, with those first that found no place."""
 
 _RUN_S, _ROOM_S, _CAP_S = 1e-5, 1e-5, 1.5e-4
 """Seconds that placing one run takes on a usual machine: for itself, for each node that it
@@ -261,17 +259,12 @@ def one_after_the_other(
 def _orders(runs: Sequence[Waiting]) -> Iterator[list[Waiting]]:
     """Yield orders to try, each also with those first that found no place.
 
-    A list is then yielded again. Few runs are also tried in any order.
+    A list is then yielded again.
     """
-    tries = _WORK // max(len(runs), 1)
     for key in ORDERS:
         order = sorted(runs, key=key)
-        for _ in range(1 + min(_PASSES, tries)):
+        for _ in range(1 + _PASSES):
             yield order
-    rng, order = random.Random(0), sorted(runs, key=ORDERS[0])
-    for _ in range(min(_SHUFFLED, tries - _PASSES * len(ORDERS))):
-        rng.shuffle(order)
-        yield order
 
 
 def _mark_scarce(rooms: Iterable[Room], runs: Sequence[Waiting]) -> None:

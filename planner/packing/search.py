@@ -6,14 +6,15 @@
 4. Layouts: a cutting stock per pool and quarter. Where units do not fit, their cuts lead to 2.
 5. First-fit: a plan at the least.
 6. Local search: exchanges of units, and fewer nodes.
-7. Reserve: more nodes than are needed on paper.
+7. Reserve: hours that runs leave idle, and more nodes than are needed on paper.
+8. Chance: runs on the nodes of the bound in ways drawn at random.
 
 `Search.run` has these steps in their order; each is a method below it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from planner.errors import LimitError
@@ -23,6 +24,7 @@ from planner.packing.build import (
     evenly_full,
     on_cheapest_gpus,
     with_at_least,
+    with_idle_hours,
 )
 from planner.packing.incumbent import Incumbent, Infeasible, begin
 from planner.packing.layouts import Layouts
@@ -53,8 +55,10 @@ solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit for first-fit; then, if there is no plan yet, for any plan;
 and the gap at which any will do."""
+_IDLE_SHARES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12)
+"""Shares of the GPU-hours that runs may leave idle if they find no room otherwise."""
 _FEW_MODES, _DRAWN = 3_000, 6
-"""Up to this many modes, ways to run units are drawn at random if some find no room in time."""
+"""Up to this many modes, ways to run units are drawn at random; and how many."""
 
 _Values = tuple[float, ...]
 """Values of the variables of the master program."""
@@ -151,7 +155,10 @@ class Search:
         if not self._closed():
             self._first_fit()  # step 5
             self._exchange()  # step 6
-            self._reserve()  # step 7
+            stuck = self._stuck
+            self._leave_idle()  # step 7
+            self._reserve(stuck)
+            self._draw()  # step 8
 
     # Step 1
 
@@ -228,10 +235,22 @@ class Search:
         return min(1.0, abs(cost / decided)) if decided else 1.0
 
     def _units_on(self, counted: _Values) -> Iterator[_Values]:
-        """Yield whole units on counted nodes, in one way after another.
+        """Yield whole units on counted nodes: on the cheapest GPUs, if ties count; runs evenly."""
+        master = self._master
+        ways = [on_cheapest_gpus(master) if self._tie_break else master.program]
+        if self._runs:
+            ways.append(evenly_full(master, counted))
+        for program in ways:
+            if self._over():
+                return
+            units = self._units(program, counted)
+            if units:
+                yield units
+            if units is None or not self._in_time():
+                return  # these nodes do not hold whole units, or time is over
 
-        On the cheapest GPUs, if ties count; runs also evenly and, if few, by random prices.
-        """
+    def _units(self, program: Program, counted: _Values) -> _Values | None:
+        """Return whole units on counted nodes; None if there are none, empty if time is over."""
         master = self._master
         held = {index: float(round(counted[index])) for index in master.acquire.values()}
         held |= {
@@ -239,25 +258,14 @@ class Search:
             for number, index in master.moved.items()
             if self._problem.classes[number].move_cents
         }
-        ways = [on_cheapest_gpus(master) if self._tie_break else master.program]
-        if self._runs:
-            ways.append(evenly_full(master, counted))
-        if self._runs and len(master.mode) <= _FEW_MODES:
-            ways += (at_random(master, seed) for seed in range(_DRAWN))
-        for program in ways:
-            if self._over():
-                return
-            answer = solve_integer(
-                program.fixed(held),
-                time_limit_s=max(self._left_s(), _LEAST_S),
-                relative_gap=_TIE_GAP,
-                node_limit=_TIE_NODES,
-                effort="rounding",
-            )
-            if answer.values:
-                yield answer.values
-            if answer.outcome is Outcome.INFEASIBLE or not self._in_time():
-                return  # these nodes do not hold whole units, or time is over
+        answer = solve_integer(
+            program.fixed(held),
+            time_limit_s=max(self._left_s(), _LEAST_S),
+            relative_gap=_TIE_GAP,
+            node_limit=_TIE_NODES,
+            effort="rounding",
+        )
+        return None if answer.outcome is Outcome.INFEASIBLE else answer.values
 
     def _lay_out(self, solved: _Values) -> bool:
         """Lay out whole units, and keep the plan if all fit; else learn from the rest."""
@@ -295,7 +303,7 @@ class Search:
         self._stuck = stuck
         return False
 
-    # Steps 5 to 7
+    # Steps 5 to 8
 
     def _first_fit(self) -> None:
         """Make at least a first-fit plan."""
@@ -334,30 +342,45 @@ class Search:
         placed = place_unlike(self._master, stocks, values, self._in_time, more_nodes=more_nodes)
         return placed is not None and self._found.keep(*placed)
 
-    def _reserve(self) -> None:
+    def _leave_idle(self) -> None:
+        """Leave runs a share of the GPU-hours idle, the least that lets all find room."""
+        for share in _IDLE_SHARES if self._runs else ():
+            values = self._cheaper(with_idle_hours(self._master, share))
+            if not values or self._on_nodes(values):
+                return
+
+    def _draw(self) -> None:
+        """Lay out runs on the nodes of the bound in ways drawn at random, if they are few."""
+        if not (self._runs and self._counted) or len(self._master.mode) > _FEW_MODES:
+            return
+        for seed in range(_DRAWN):
+            if self._closed() or not self._in_time():
+                return
+            units = self._units(at_random(self._master, seed), self._counted)
+            if units and self._lay_out(units):
+                return
+
+    def _reserve(self, stuck: Mapping[PoolInQuarter, tuple[int, int]]) -> None:
         """Count more nodes than are needed on paper, as long as that is cheaper than the plan.
 
-        There is one node more where units did not fit, or one run less if nodes are had by the
-        hour, or if no more can be had and there is no plan yet.
+        There is one node more where units did not fit. Then, and where nodes are had by the hour,
+        there is one run less instead.
         """
         if self._unlike:
             return
-        nodes: dict[PoolInQuarter, int] = {}
-        runs: dict[PoolInQuarter, int] = {}
-        full = False
-        for _ in range(_ROUNDS):
-            for key, (more, fewer) in self._stuck.items():
-                if full or self._problem.pools[key[0]].hire:
-                    runs[key] = fewer
-                else:
-                    nodes[key] = more
-            program = with_at_least(self._master, nodes, most_runs=runs)
-            values = self._cheaper(program)
-            if not values and nodes and self._found.cost_cents is None:
-                nodes, full = {}, True
-                continue
-            if not values or self._lay_out(values) or not self._stuck:
-                return
+        for full in (False, True):
+            nodes: dict[PoolInQuarter, int] = {}
+            runs: dict[PoolInQuarter, int] = {}
+            self._stuck = dict(stuck)
+            for _ in range(_ROUNDS):
+                for key, (more, fewer) in self._stuck.items():
+                    if full or self._problem.pools[key[0]].hire:
+                        runs[key] = fewer
+                    else:
+                        nodes[key] = more
+                values = self._cheaper(with_at_least(self._master, nodes, most_runs=runs))
+                if not values or self._lay_out(values) or not self._stuck:
+                    break
 
     def _cheaper(self, program: Program) -> _Values:
         """Return a cheaper solution of a variant of the master program, or None."""
