@@ -426,7 +426,7 @@ def _hours_taken(master: MasterProgram) -> Iterator[tuple[PoolInQuarter, Terms]]
         runs = [usage.asked.run for usage in usages]
         if pool.hire or all(run == ALWAYS for run in runs):
             continue
-        for _, taken, of in times_of(runs, master.gpus_of_runs(usages)):
+        for _, taken, of in times_of(runs, master.gpus_of_runs(usages), fuller=False):
             load: Terms = defaultdict(float)
             for usage, hours in zip(usages, taken, strict=True):
                 usage.weigh(load, usage.span or usage.shape.whole_gpus / pool.node.gpus, hours / of)

@@ -37,20 +37,26 @@ def dual_feasible(size: int, offered: int, order: int) -> int:
     return whole * offered * (PARTS // order)
 
 
-def windows_of(runs: Iterable[tuple[RunWindow, int]]) -> list[tuple[int, int]]:
-    """Return the spans of hours in which runs must hold most GPUs on average, the fullest first.
+def windows_of(
+    runs: Iterable[tuple[RunWindow, int]], *, fuller: bool = True
+) -> list[tuple[int, int]]:
+    """Return the spans of hours in which runs must hold most GPUs, the fullest first.
 
     Each run comes with the GPUs of all that are like it. Spans begin and end with windows, or with
-    hours that a run takes whenever it starts.
+    hours that a run takes whenever it starts. If only the `fuller` ones are asked for, runs hold
+    more GPUs in them than on average.
     """
     held: Counter[RunWindow] = Counter()
     for run, gpus in runs:
         held[run] += gpus
-    return list(_fullest(tuple(sorted(held.items()))))
+    return list(_fullest(tuple(sorted(held.items())), fuller=fuller))
 
 
 @lru_cache(maxsize=64)
-def _fullest(held: tuple[tuple[RunWindow, int], ...]) -> tuple[tuple[int, int], ...]:
+def _fullest(
+    held: tuple[tuple[RunWindow, int], ...], *, fuller: bool
+) -> tuple[tuple[int, int], ...]:
+    average = sum(run.hours * gpus for run, gpus in held) / RUN_HOURS if fuller else 0.0
     bounded = [
         (run, gpus) for run, gpus in held if run.latest + run.hours - run.earliest < RUN_HOURS
     ]
@@ -67,7 +73,7 @@ def _fullest(held: tuple[tuple[RunWindow, int], ...]) -> tuple[tuple[int, int], 
     lasting = ends - firsts[:, None]
     fullest = [
         (-within[at, to] / lasting[at, to], int(firsts[at]), int(ends[to]))
-        for at, to in np.argwhere((lasting > 0) & (within > 0))
+        for at, to in np.argwhere((lasting > 0) & (within > average * lasting))
     ]
     return tuple((first, end) for _, first, end in sorted(fullest)[:_WINDOWS])
 
@@ -78,15 +84,15 @@ def _hours(windows: set[int], sure: set[int]) -> NDArray[np.int64]:
 
 
 def times_of(
-    runs: Sequence[RunWindow], held: Iterable[tuple[RunWindow, int]]
+    runs: Sequence[RunWindow], held: Iterable[tuple[RunWindow, int]], *, fuller: bool = True
 ) -> Iterator[tuple[str, list[int], int]]:
     """Return ways to count time: a name, what each run takes at least, and of how much.
 
-    For the whole quarter and the windows of those that are `held`, by the function of each order
-    that says more: a run that takes more than half has no other before or after it. Plain hours
-    of the quarter have no name.
+    For the whole quarter and the windows of those that are `held`, as `windows_of` has them, by
+    the function of each order that says more: a run that takes more than half has no other before
+    or after it. Plain hours of the quarter have no name.
     """
-    for first, end in ((0, RUN_HOURS), *windows_of(held)):
+    for first, end in ((0, RUN_HOURS), *windows_of(held, fuller=fuller)):
         seen: list[tuple[int, ...]] = []
         taken = [run.least_within(first, end) for run in runs]
         for order in ORDERS if end - first == RUN_HOURS else TURNS:
