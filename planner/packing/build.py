@@ -372,7 +372,7 @@ _IDLE = 0.01
 """The weight of a GPU that costs nothing, as a share of the lowest price of a GPU."""
 
 
-def on_cheapest_gpus(master: MasterProgram) -> Program:
+def on_cheapest_gpus(master: MasterProgram, base: Program) -> Program:
     """Return the program that runs units on the cheapest GPUs: a tie-break at equal cost.
 
     Of GPUs that cost nothing, on the fewest. Before that, units that may change their GPU type
@@ -390,7 +390,7 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
     for (pool, _), usage in master.opened.items():
         for index, _ in usage.terms:
             costs[index] = price[master.problem.pools[pool].gpu_type]
-    program = Program(list(master.program.variables), list(master.program.rows))
+    program = Program(list(base.variables), list(base.rows))
     worth = 1.0 + max(costs.values(), default=0.0)
     changes = {index: sign * worth for index, sign in _changes(master, program).items()}
     most = max([*costs.values(), *map(abs, changes.values())], default=0.0)
@@ -401,7 +401,7 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
 def evenly_full(master: MasterProgram, counted: tuple[float, ...]) -> Program:
     """Return the program that fills the counted nodes of all pools to the same share of hours."""
     program = Program(list(master.program.variables), list(master.program.rows))
-    fullest = program.variable("fullest")
+    fullest = program.variable("fullest", upper=1.0)
     for key, load in _hours_taken(master):
         load[fullest] = -master.nodes(*key, counted)
         program.row(f"fullest[{key[0]},{key[1]}]", load, "<=", 0.0)
@@ -409,7 +409,10 @@ def evenly_full(master: MasterProgram, counted: tuple[float, ...]) -> Program:
 
 
 def with_idle_hours(master: MasterProgram, share: float) -> Program:
-    """Return the program that leaves this share of the GPU-hours of all nodes to no run."""
+    """Return the program that leaves this share of the GPU-hours of all nodes to no run.
+
+    Even with none it is tighter than the master program, which has rows for fewer windows.
+    """
     program = Program(list(master.program.variables), list(master.program.rows))
     for key, load in _hours_taken(master):
         usable, owned = master.usable_nodes(*key)
@@ -433,10 +436,10 @@ def _hours_taken(master: MasterProgram) -> Iterator[tuple[PoolInQuarter, Terms]]
             yield key, load
 
 
-def at_random(master: MasterProgram, seed: int) -> Program:
+def at_random(master: MasterProgram, base: Program, seed: int) -> Program:
     """Return the program that prefers some ways to run units to others, at random."""
     rng = random.Random(seed)
-    return master.program.priced({index: rng.random() for index in master.mode.values()})
+    return base.priced({index: rng.random() for index in master.mode.values()})
 
 
 def _changes(master: MasterProgram, program: Program) -> dict[int, float]:

@@ -6,8 +6,9 @@
 4. Layouts: a cutting stock per pool and quarter. Where units do not fit, their cuts lead to 2.
 5. First-fit: a plan at the least.
 6. Local search: exchanges of units, and fewer nodes.
-7. Reserve: hours that runs leave idle, and more nodes than are needed on paper.
+7. Idle hours: a share of the GPU-hours that runs leave idle.
 8. Chance: runs on the nodes of the bound in ways drawn at random.
+9. Reserve: more nodes than are needed on paper, or fewer runs on the full ones.
 
 `Search.run` has these steps in their order; each is a method below it.
 """
@@ -157,8 +158,8 @@ class Search:
             self._exchange()  # step 6
             stuck = self._stuck
             self._leave_idle()  # step 7
-            self._reserve(stuck)
             self._draw()  # step 8
+            self._reserve(stuck)  # step 9
 
     # Step 1
 
@@ -237,7 +238,8 @@ class Search:
     def _units_on(self, counted: _Values) -> Iterator[_Values]:
         """Yield whole units on counted nodes: on the cheapest GPUs, if ties count; runs evenly."""
         master = self._master
-        ways = [on_cheapest_gpus(master) if self._tie_break else master.program]
+        base = with_idle_hours(master, 0.0) if self._runs else master.program
+        ways = [on_cheapest_gpus(master, base) if self._tie_break else base]
         if self._runs:
             ways.append(evenly_full(master, counted))
         for program in ways:
@@ -303,7 +305,7 @@ class Search:
         self._stuck = stuck
         return False
 
-    # Steps 5 to 8
+    # Steps 5 to 9
 
     def _first_fit(self) -> None:
         """Make at least a first-fit plan."""
@@ -353,10 +355,11 @@ class Search:
         """Lay out runs on the nodes of the bound in ways drawn at random, if they are few."""
         if not (self._runs and self._counted) or len(self._master.mode) > _FEW_MODES:
             return
+        base = with_idle_hours(self._master, 0.0)
         for seed in range(_DRAWN):
             if self._closed() or not self._in_time():
                 return
-            units = self._units(at_random(self._master, seed), self._counted)
+            units = self._units(at_random(self._master, base, seed), self._counted)
             if units and self._lay_out(units):
                 return
 
