@@ -181,7 +181,7 @@ def test_a_path_to_a_key_of_another_unit_is_told_to_convert_its_figure(base, arg
     "argument", ["price", "=4", "a=", " = ", "a\nb=4", "a..b=4", ".a=4", "a.=4", "a b'c'=4"]
 )
 def test_what_is_no_setting_is_refused(base, argument):
-    with pytest.raises(InputError, match="is not a (change|path)"):
+    with pytest.raises(InputError, match=r"is not a (change|path)"):
         load_inputs(base, settings=[argument])
 
 

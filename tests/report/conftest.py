@@ -3,6 +3,7 @@
 What is found beside a plan (options, turns, futures) is made up, as some of it is rare.
 """
 
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import planner
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.reader import parse_document
 from planner.planning.plan import Note, Plan, PriorityUse, Shortage, ShortJob
-from planner.planning.store import Saved
+from planner.planning.store import Saved, dumps
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import RelatedResults
@@ -167,6 +168,19 @@ def beside() -> RelatedResults:
         swings=(late, price),
     )
     return RelatedResults(alternatives=found, sensitivity=moves)
+
+
+@pytest.fixture(scope="session")
+def files(plan, beside, compared, risk) -> dict[str, Any]:
+    """All that a figure may lead to, by the name of its file; plan.json has none."""
+    results = {
+        "alternatives.json": beside.alternatives,
+        "sensitivity.json": beside.sensitivity,
+        "compare.json": compared,
+        "risk.json": risk,
+    }
+    texts = {"": dumps(plan)} | {name: one.model_dump_json() for name, one in results.items()}
+    return {name: json.loads(text) for name, text in texts.items()}
 
 
 @pytest.fixture(scope="session")
