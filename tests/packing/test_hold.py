@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.problem import PriceTier
 from planner.packing.scenario_program import Order, holding
 from tests.packing.draws import draw
 
@@ -32,24 +31,6 @@ def test_what_comes_late_enters_as_early_as_it_can_or_never(two_offers, plan):
     problem = replace(two_offers, supplies=(never, *two_offers.supplies[1:]))
     solution = plan(holding(problem, [Order("cheap", "main", 0, 1)]))
     assert solution.acquired[2] == (1, 1)
-
-
-def test_an_order_has_the_price_of_its_size(build, solve):
-    pools = [build.pool("a")]
-    small = replace(build.buy(CHEAP), name="one", lot=PriceTier(1, 1), offer=0)
-    large = replace(build.buy(CHEAP // 2), name="one", lot=PriceTier(2, None), offer=0)
-    problem = build.problem(pools, [small, large], [build.units(1, ("a", 8, 0, 0))])
-    for nodes, cost in ((1, CHEAP), (3, 3 * CHEAP // 2)):
-        found = solve(holding(problem, [Order("one", "main", 0, nodes)]))
-        assert found.cost_cents == cost + problem.fixed_cost_cents
-
-
-def test_what_is_ordered_for_a_site_is_bought_there(build, plan):
-    pools = [build.pool(site="east"), build.pool(site="west")]
-    offers = [replace(build.buy(CHEAP, pool=pool), name="one", offer=0) for pool in (0, 1)]
-    problem = build.problem(pools, offers, [build.units(1, ("h100", 8, 0, 0))])
-    for site, bought in (("east", ((1,), (0,))), ("west", ((0,), (1,)))):
-        assert plan(holding(problem, [Order("one", site, 0, 1)])).acquired == bought
 
 
 def test_the_best_purchases_held_cost_what_the_best_plan_does(solve):
