@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from planner.packing.build import build_master
 from planner.packing.cutting import (
     Cut,
     CuttingStock,
@@ -115,3 +116,12 @@ def check_cut(cut: object, shapes: Sequence[Shape], counts: Sequence[float], nod
     assert heaviest(NODE, shapes, cut) <= 1
     weighed = sum(weight * units for weight, units in zip(cut.weights, counts, strict=True))
     assert weighed > nodes, "a cut that its own counts obey would be found for ever"
+
+
+def test_dual_feasible_functions_count_what_sums_do_not(build):
+    """Five units of just over half a node: 2.6 nodes by the sum, 5 by the function for halves."""
+    job_class = build.units(5, ("h100", 1, 42, 0))
+    master = build_master(build.problem([build.pool()], [build.buy(100)], [job_class]))
+    load = {row.name: dict(row.terms).get(master.mode[0, 0]) for row in master.program.rows}
+    assert load["cpus[0,0]"] == pytest.approx(42 / 80)
+    assert load["dual-cpus-1[0,0]"] == 1
