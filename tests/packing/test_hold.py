@@ -1,5 +1,6 @@
 """Purchases that are given: bought to the node, in their quarter or as early as can be."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -33,20 +34,20 @@ def test_what_comes_late_enters_as_early_as_it_can_or_never(two_offers, plan):
     assert solution.acquired[2] == (1, 1)
 
 
-def test_the_best_purchases_held_cost_what_the_best_plan_does(solve):
+@pytest.mark.parametrize("features", ["", "lots", "sites"])
+def test_the_best_purchases_held_cost_what_the_best_plan_does(features, solve):
     seen = 0
     for seed in range(16):
-        problem = draw("", seed)
+        problem = draw(features, seed)
         best = solve(problem)
         if best is None:
             continue
-        orders = [
-            Order(supply.name, "main", quarter, nodes)
-            for number, supply in enumerate(problem.supplies)
-            for quarter, nodes in enumerate(best.acquired[number])
-            if nodes and supply.kind == "buy"
-        ]
-        held = solve(holding(problem, orders))
+        orders: Counter[tuple[str, str, int]] = Counter()
+        for supply, acquired in zip(problem.supplies, best.acquired, strict=True):
+            for quarter, nodes in enumerate(acquired):
+                if nodes and supply.kind == "buy":
+                    orders[supply.name, problem.pools[supply.pool].site, quarter] += nodes
+        held = solve(holding(problem, [Order(*key, nodes) for key, nodes in orders.items()]))
         assert held is not None, seed
         assert held.cost_cents == best.cost_cents, seed
         for supply, *nodes in zip(problem.supplies, held.acquired, best.acquired, strict=True):

@@ -22,6 +22,14 @@ def stated(**changes):
     return translate(inputs, Sizers().portfolio(inputs))
 
 
+def test_jobs_that_need_the_same_become_one_class_whatever_their_names():
+    two = {"fixed": {"gpus": 2}}
+    translation = stated(jobs={"x": {**two, "count": 2}, "y": two})
+    (job_class,) = translation.problem.classes
+    assert (job_class.count, job_class.quarters) == (3, (0, 1, 2))
+    assert translation.members == ((("x", 1), ("x", 2), ("y", 1)),)
+
+
 @pytest.mark.parametrize(
     ("weeks", "as_of", "first"),
     [
