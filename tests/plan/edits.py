@@ -63,15 +63,18 @@ def _without(outer: Any, step: str) -> Any:
 
 
 def _twice(outer: Any, step: str) -> Any:
-    return (*outer, _at(outer, step))
+    return _added(outer, _at(outer, step))
+
+
+def _added(outer: Any, entry: Any) -> Any:
+    return (*outer, entry)
 
 
 def _edited(plan: Plan, changes: dict[str, Any]) -> Plan:
     for place, value in changes.items():
         if place == "copied":
             source, target = (one.split(" > ") for one in value)
-            copied = reduce(_at, source, plan)
-            plan = _within(plan, target, lambda outer, copied=copied: (*outer, copied))
+            plan = _within(plan, target, partial(_added, entry=reduce(_at, source, plan)))
         elif place in ("without", "twice"):
             *way, last = value.split(" > ")
             edit = _without if place == "without" else _twice
