@@ -68,6 +68,18 @@ def test_a_sweep_writes_its_table_and_prints_it(grid, run):
     assert again.stdout == result.stdout
 
 
+def test_what_is_set_on_the_command_line_holds_in_every_row(grid, run):
+    words = ("sweep", grid, "--out", "out", "--jobs", "1", "--set", "offers.*.lead_time_weeks=+400")
+    result = run(*words)
+    assert result.exit_code == 0, result.stderr
+    assert "3 variants, 0 of them proved" in result.stdout
+    assert "\nIn all of them: offers.*.lead_time_weeks=+400.\n" in result.stdout
+    csv = Path("out/sweep.csv").read_text(encoding="utf-8").splitlines()
+    assert csv[0].startswith("apply,offers.*.lead_time_weeks,finance.pue,")
+    wrong = run("sweep", grid, "--out", "out2", "--set", "offers.*.lead_weeks=+4")
+    assert (wrong.exit_code, wrong.stderr.count("there is no 'lead_weeks' in ")) == (2, 1)
+
+
 def test_the_time_left_is_that_of_the_rows_that_were_planned_here(monkeypatch):
     now = iter((100.0, 110.0, 400.0))
     monkeypatch.setattr("time.monotonic", lambda: next(now))
