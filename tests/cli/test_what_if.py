@@ -173,3 +173,15 @@ def test_a_run_writes_its_table_data_and_picture_and_carries_on(scenario, run):
     first = Path("out/results.jsonl").read_text(encoding="utf-8").splitlines()
     assert run(*words, "4", "--force").exit_code == 0
     assert Path("out/results.jsonl").read_text(encoding="utf-8").splitlines()[:3] == first
+
+
+def test_what_is_set_on_the_command_line_holds_in_every_future(scenario, run):
+    Path("futures.yaml").write_text(FUTURES, encoding="utf-8")
+    words = ("risk", "futures.yaml", "--jobs", "1", "--samples", "2", "--plans", "0")
+
+    def cost(folder, *more):
+        assert run(*words, "--out", folder, *more).exit_code == 0
+        told = json.loads(Path(folder, "risk.json").read_text(encoding="utf-8"))
+        return told["base"]["cost_cents"]
+
+    assert cost("dear", "--set", "finance.pue=2") > cost("as-it-is")
