@@ -63,3 +63,11 @@ def test_divisions_are_valid_and_hold_whatever_set_of_partitions_a_gpu_can_hold(
 
 def subsets(slots):
     return chain.from_iterable(combinations(slots, size) for size in range(len(slots) + 1))
+
+
+def test_no_division_holds_less_than_another(gpus):
+    every = [names(one.slots) for one in divisions_of(gpus[H100], sorted(gpus[H100].mig_profiles))]
+    assert len(every) == len(set(every))
+    for one in every:
+        for other in every:
+            assert one == other or any(one.count(name) > other.count(name) for name in one)
