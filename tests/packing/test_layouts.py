@@ -10,8 +10,11 @@ from planner.packing.build import build_master
 from planner.packing.cutting import (
     Cut,
     CuttingStock,
+    Packed,
+    Pattern,
     Pricing,
     fullest_first_fit,
+    least_slack,
     nodes_in,
 )
 from planner.packing.problem import Shape
@@ -125,3 +128,36 @@ def test_dual_feasible_functions_count_what_sums_do_not(build):
     load = {row.name: dict(row.terms).get(master.mode[0, 0]) for row in master.program.rows}
     assert load["cpus[0,0]"] == pytest.approx(42 / 80)
     assert load["dual-cpus-1[0,0]"] == 1
+
+
+def fits(node: Shape, shapes: Sequence[Shape], pattern: Pattern) -> bool:
+    held = [(shapes[index], units) for index, units in pattern]
+    return (
+        sum(shape.gpus * units for shape, units in held) <= node.gpus
+        and sum(shape.cpus * units for shape, units in held) <= node.cpus
+        and sum(shape.memory_mb * units for shape, units in held) <= node.memory_mb
+    )
+
+
+def check_packed(
+    packed: Packed, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
+) -> None:
+    assert sum(times for _, times in packed.patterns) <= nodes
+    held = [0] * len(shapes)
+    for pattern, times in packed.patterns:
+        assert fits(NODE, shapes, pattern)
+        for index, units in pattern:
+            held[index] += units * times
+    assert held == list(counts)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_greedy_packings_hold_exactly_the_units_asked_for(seed):
+    rng = random.Random(seed)
+    shapes = draw_shapes(rng, 8, NODE)
+    counts = [rng.randrange(0, 9) for _ in shapes]
+    packed = fullest_first_fit(NODE, shapes, counts)
+    check_packed(Packed(tuple(packed)), shapes, counts, nodes_in(packed))
+    tight, left = least_slack(NODE, shapes, counts, nodes_in(packed) - 1)
+    seated = [units - missing for units, missing in zip(counts, left, strict=True)]
+    check_packed(Packed(tuple(tight)), shapes, seated, nodes_in(packed) - 1)
