@@ -14,6 +14,7 @@ from planner.packing.solver import (
     Program,
     Sense,
     solve_integer,
+    solve_linear,
 )
 
 NOTHING = Answer(Outcome.NOTHING, (), float("inf"), float("-inf"))
@@ -51,11 +52,27 @@ def market_split(variables: int = 40, rows: int = 4) -> Program:
     return program
 
 
+def test_relaxed_variables_may_be_fractional_and_the_others_not():
+    program = program_of([3, 2], [([2, 0], ">=", 5), ([0, 2], ">=", 5)], integers=(0, 1))
+    answer = solve_integer(program, time_limit_s=10, relaxed=frozenset({1}))
+    assert answer.values == pytest.approx((3.0, 2.5))
+
+
 @pytest.mark.parametrize("limits", [{"time_limit_s": 0.2}, {"time_limit_s": 10, "node_limit": 1}])
 def test_a_program_stopped_by_a_limit_is_not_called_optimal(limits):
     answer = solve_integer(market_split(), **limits)
     assert answer.outcome in (Outcome.FEASIBLE, Outcome.NOTHING)
     assert answer.bound < 1, "nothing is proved that was not"
+
+
+@pytest.mark.parametrize(("sense", "right"), [("==", 1), (">=", 1), ("<=", -1)])
+def test_a_program_without_variables_is_infeasible_if_one_of_its_rows_is(sense, right):
+    kept = program_of([], [([], "<=", 3)])
+    assert solve_integer(kept, time_limit_s=10) == Answer(Outcome.OPTIMAL, (), 0.0, 0.0)
+    assert solve_linear(kept) is not None
+    broken = program_of([], [([], "<=", 3), ([], sense, right)])
+    assert solve_integer(broken, time_limit_s=10).outcome is Outcome.INFEASIBLE
+    assert solve_linear(broken) is None
 
 
 @pytest.mark.parametrize(
