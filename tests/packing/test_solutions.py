@@ -58,6 +58,12 @@ def test_where_nothing_is_limited_and_nothing_owned_the_units_carry_the_whole_pr
     assert tagged(problem, solution) > 0.9 * solution.bound_cents
 
 
+def test_a_mode_that_no_pool_can_run_has_no_reduced_cost(build, solve):
+    job_class = build.units(1, ("h100", 1, 0, 0), ("mi300x", 1, 0, 0))
+    solution = solve(build.problem([build.pool()], [build.buy(100)], [job_class]))
+    assert solution.tags[0].extra_cents_by_mode == (0.0, None)
+
+
 def test_what_a_limited_offer_and_owned_nodes_take_off_the_bound_is_a_term_of_its_own(build, solve):
     """One node is owned, one is cheap but the only one, one is dear and sets the price: 100."""
     offers = [build.buy(40_00000, maximum=1), build.rent(100_00000)]

@@ -289,6 +289,14 @@ def test_no_stated_concurrency_does_better_than_the_one_that_is_chosen(on_h100):
     assert max(stated) > 3 * chosen
 
 
+def test_what_is_stated_is_kept(on_h100):
+    for one in on_h100(serve({"tpot_ms": 40}, concurrency=24)):
+        assert one.serving.concurrency == 24
+    for one in on_h100(serve(gpus_per_replica=8)):
+        assert one.gpus == 8
+    assert on_h100(serve(gpus_per_replica=8))
+
+
 def test_replicas_follow_traffic_from_quarter_to_quarter(shipped_sizer):
     horizon = Horizon.model_validate({"first_quarter": "2027Q1", "quarters": 4})
     load = {"requests_per_second": {"2027Q2": 4, "2027Q4": 30}}

@@ -41,6 +41,15 @@ def test_latent_attention_is_not_measured_by_the_lora_shape_rule(candidate):
     assert "tuning/lora-parameters" not in rules
 
 
+@pytest.mark.parametrize(
+    ("method", "gpus"), [("full", 4), ("lora", 2), ("qlora", 1), ("p-tuning", 2)]
+)
+def test_the_published_baseline_decides_where_the_job_says_little(candidate, method, gpus):
+    tuned = candidate("a100-80gb-sxm", tune={"parameters_b": 3, "method": method})
+    assert tuned.gpus == gpus
+    assert tuned.decided_by == ("memory" if method == "qlora" else "baseline")
+
+
 def test_a_trace_reads_like_the_sum_a_person_would_write(candidate):
     served = candidate("h100-80gb-sxm", serve={"parameters_b": 10, "adapters": ADAPTERS})
     first = served.trace[0]
