@@ -79,6 +79,20 @@ def golden(request):
     return compare
 
 
+CONTRASTS = """(names) => {
+  const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(v => {
+    v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
+    return .2126 * r + .7152 * g + .0722 * b; };
+  const ground = e => { for (; e; e = e.parentElement) {
+    const c = getComputedStyle(e).backgroundColor;
+    if (!c.endsWith(", 0)")) return light(c); } return 1; };
+  return names.map(name => {
+    const e = document.querySelector(name);
+    const a = light(getComputedStyle(e).color), b = ground(e);
+    return (Math.max(a, b) + .05) / (Math.min(a, b) + .05); }); }"""
+"""For `page.evaluate`: how far the first element of each selector stands out from its ground."""
+
+
 @pytest.fixture(scope="module")
 def browser():
     api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra `dev`")

@@ -12,15 +12,10 @@ ROOT = Path(__file__).parents[2]
 HEAD = "format: 1\nname: Outcome\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
 OWNED = "fleet:\n  east: {node_type: xe9680-h100, count: 1}\n"
 OFFER = "offers:\n  h200: {node_type: xe9680-h200, kind: buy}\n"
-FIXED = "jobs:\n  t:\n    fixed: {gpus: 8}\n    count: 3\n"
 
 
 def job(text):
     return f"{HEAD}{OWNED}{OFFER}jobs:\n  t:\n    {text}\n"
-
-
-def offer(text, jobs=FIXED):
-    return f"{HEAD}{OWNED}offers:\n  h200: {{node_type: xe9680-h200, {text}}}\n{jobs}"
 
 
 BASE = yaml.safe_load(job("fixed: {gpus: 1}"))
@@ -44,9 +39,10 @@ def test_what_no_plan_can_do_exits_with_3_and_names_rule_limit_and_remedy(scenar
 @pytest.mark.parametrize("case", DOUBTFUL)
 def test_a_figure_that_is_seldom_meant_is_planned_with_a_warning(case):
     sections = {**DOUBTFUL[case]}
-    says = sections.pop("says")
-    warnings = planner.plan({**BASE, **sections}).warnings
-    assert [words for words in says if not any(words in told for told in warnings)] == []
+    says, silent_of = (sections.pop(key, []) for key in ("says", "silent of"))
+    told = "\n".join(planner.plan({**BASE, **sections}).warnings)
+    assert [words for words in says if words not in told] == []
+    assert [words for words in silent_of if words in told] == []
 
 
 @pytest.mark.parametrize("spare", ["5", "{xe9680-h100: 5}"])
@@ -61,23 +57,6 @@ def test_nodes_that_are_acquired_to_stand_empty_are_told_at_the_head(scenario, r
         "5 nodes of xe9680-h100 @ main must stay empty as spare beside 1 at work"
     )
     assert told["origin"] == "policies.spare_nodes"
-
-
-@pytest.mark.parametrize(
-    ("owned", "spare"),
-    [(2, 1), (1, 0), (6, 5)],
-    ids=["as many as work", "none", "enough are owned"],
-)
-def test_spare_nodes_that_cost_nothing_or_are_usual_are_not_remarked_on(
-    scenario, run, owned, spare
-):
-    fleet = OWNED.replace("count: 1", f"count: {owned}")
-    jobs = f"jobs:\n  t: {{fixed: {{gpus: 2}}}}\npolicies: {{spare_nodes: {spare}}}\n"
-    scenario.write_text(f"{HEAD}{fleet}{OFFER}{jobs}", encoding="utf-8")
-    plan = json.loads(run("plan", scenario, "--format", "json").stdout)
-    assert not plan["acquisitions"]
-    told = [note["text"] for note in plan["warnings"]]
-    assert not any("must stay empty" in text for text in told)
 
 
 CONFIG = {
@@ -125,26 +104,6 @@ def test_what_is_worth_a_look_is_a_policy_that_a_house_may_change(scenario, run)
     assert ["t grows by 3000 % in each quarter" in one for one in told] == [True, False]
 
 
-PLAUSIBLE = """\
-jobs: {t: {fixed: {gpus: 4}}, s: {serve: {model: llama-3.1-8b}}}
-sites: {main: {power_kw: 900, racks: {count: 40, units: 48, power_kw: 132}}}
-finance: {energy_usd_per_kwh: 0.05, pue: 1.1, support_share_per_year: 15%, useful_life_years: 4,
-          colocation_usd_per_kw_month: 95, licence_usd_per_gpu_year: 1100}
-budget: {capex_usd: {2027Q1: 0, 2027Q2: 900000, total: 3000000}, total_usd: 9000000}
-policies: {headroom: 20%, growth_reserve: {h100-80gb-sxm: 30%}, spare_nodes: 0}
-"""
-
-
-def test_plausible_figures_are_not_remarked_on(scenario, run):
-    text = offer("kind: buy, lead_time_weeks: 12, price_usd: 310000", PLAUSIBLE)
-    scenario.write_text(text, encoding="utf-8")
-    result = run("plan", scenario, "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    origins = {note["origin"].partition(".")[0] for note in json.loads(result.stdout)["warnings"]}
-    assert not origins & {"sites", "finance", "budget", "offers"}
-    assert "kept free, which leaves" not in result.stdout
-
-
 def test_a_model_that_is_not_quite_its_shape_is_remarked_on(scenario, run):
     shape = "layers: 32, hidden: 4096, intermediate: 14336, heads: 32, kv_heads: 8, head_dim: 128"
     Path("own.yaml").write_text(
@@ -156,16 +115,6 @@ def test_a_model_that_is_not_quite_its_shape_is_remarked_on(scenario, run):
     result = run("plan", scenario, "--catalog", "own.yaml", "--format", "json")
     words = "ours is said to have 7 billion parameters, by its shape it has 7.505 to 8.03"
     assert any(words in note["text"] for note in json.loads(result.stdout)["warnings"])
-
-
-def test_usual_figures_are_not_remarked_on(scenario, run):
-    roomy = "jobs:\n  t:\n    fixed: {gpu_memory_gb: 74}\n"
-    roomy += "    count: {2027Q1: 1, 2027Q2: 0, 2027Q4: 1}\n"
-    text = offer("kind: buy, price_usd: 300000", roomy).replace("quarters: 2}", "quarters: 4}")
-    scenario.write_text(text, encoding="utf-8")
-    warnings = json.loads(run("plan", scenario, "--format", "json").stdout)["warnings"]
-    told = [note["text"] for note in warnings]
-    assert not any("far from" in text or "less free" in text for text in told)
 
 
 RULE = """\

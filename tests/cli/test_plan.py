@@ -47,15 +47,6 @@ def test_explain_without_a_job_lists_them_with_the_next_best_gpu_type(plan_json,
         assert (min(others)[1] if others else "no other in play") in line
 
 
-def test_out_writes_both_files_and_says_so_on_standard_error(scenario, run):
-    result = run("plan", scenario, "--out", "deep/out", "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    assert Path("deep/out/plan.json").read_text(encoding="utf-8") == result.stdout
-    assert Path("deep/out/plan.md").read_text(encoding="utf-8").startswith("# Two jobs\n")
-    assert result.stderr == "wrote deep/out/plan.json and deep/out/plan.md\n"
-    assert sorted(path.name for path in Path("deep/out").iterdir()) == ["plan.json", "plan.md"]
-
-
 def test_every_number_can_be_explained_from_the_saved_plan(plan_json, scenario, run):
     scenario.unlink()
     result = run("explain", plan_json, "assistant")

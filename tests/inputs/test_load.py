@@ -8,7 +8,6 @@ from planner.errors import InputError
 from planner.inputs.layers import stated
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.settled import settled_settings
 from tests.stated import changed, load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")
@@ -54,15 +53,6 @@ def test_a_setting_comes_from_the_scenario_else_from_its_policy_rule(write, scen
     assert settings.energy_usd_per_kwh.origin == "rule policies/energy-price"
     assert settings.energy_usd_per_kwh.unit == "USD/kWh"
     assert settings.energy_usd_per_kwh.assumed
-
-
-def test_without_a_scenario_every_setting_comes_from_the_rules():
-    rules, _ = load_rules()
-
-    settings = settled_settings(rules)
-
-    assert settings.hours_per_quarter.value == 2190
-    assert all(getattr(settings, name).assumed for name in type(settings).model_fields)
 
 
 def offer(write, scenario_text, text):

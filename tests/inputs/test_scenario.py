@@ -13,12 +13,6 @@ def job(**fields):
     return Job(fixed=Fixed(gpus=1), **fields)
 
 
-def test_a_job_is_active_in_all_quarters_unless_it_says_otherwise():
-    assert job(count=3).counts(YEAR) == (3, 3, 3, 3)
-    assert job(count=3, quarters="all").counts(YEAR) == (3, 3, 3, 3)
-    assert job(count=3, quarters=None).counts(YEAR) == (3, 3, 3, 3)
-
-
 @pytest.mark.parametrize(
     ("quarters", "counts"),
     [
@@ -56,24 +50,3 @@ def test_growth_is_exact_where_binary_fractions_would_round_one_up():
 )
 def test_a_count_by_quarter_holds_until_the_next(count, counts):
     assert job(count=count).counts(YEAR) == counts
-
-
-@pytest.mark.parametrize(
-    "text", ["2027Q5", "2027Q0", "27Q1", "Q1 2027", "2027", "0000Q1", "9999Q1"]
-)
-def test_what_is_no_quarter_of_our_time_is_refused(text):
-    with pytest.raises(ValueError, match=r"is not a calendar quarter|outside the years"):
-        Quarter.parse(text)
-
-
-@pytest.mark.parametrize("text", ["Q1 2027", "q1/2027", "2027 Q1", "2027-q1", "1Q2027 or Q1 2027"])
-def test_a_quarter_that_is_written_otherwise_is_told_as_it_is_written_here(text):
-    with pytest.raises(ValueError, match=r"write it as 2027Q1$"):
-        Quarter.parse(text)
-
-
-def test_quarters_count_across_years():
-    assert str(Quarter(2027, 4) + 1) == "2028Q1"
-    assert Quarter(2028, 1) - Quarter(2027, 1) == 4
-    assert Quarter(2027, 4) < Quarter(2028, 1)
-    assert Quarter(2027, 3).start.isoformat() == "2027-07-01"

@@ -11,7 +11,7 @@ from planner.errors import InfeasibleError
 from planner.packing import conflict, solve
 from planner.packing.conflict import conflict_of
 from planner.packing.constraints import conditions_of
-from planner.packing.problem import Limit, SpendLimit
+from planner.packing.problem import SpendLimit
 from tests.packing.conftest import translated
 from tests.packing.draws import draw
 
@@ -75,12 +75,6 @@ def test_a_date_and_a_budget_stand_in_each_others_way(build, told):
         ["have offer buy-0 enter service from 2027Q1 on"],
         ["raise opex in total by $1,000, to $1,000"],
     ]
-
-
-def test_no_condition_is_blamed_where_nothing_that_is_asked_for_is_in_the_way(build, told):
-    problem = build.problem([build.pool(owned=1)], [], [build.units(2, ("h100", 8, 0, 0))])
-    power = Limit("power at main", ((0, 10_000),), (15_000,), "W")
-    assert told(replace(problem, limits=(power,))) == ([], [])
 
 
 def drawn(seed):

@@ -1,10 +1,10 @@
 """Purchases that are given: bought to the node, in their quarter or as early as can be."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
-from planner.packing.problem import PriceTier
 from planner.packing.scenario_program import Order, holding
 from tests.packing.draws import draw
 
@@ -34,38 +34,20 @@ def test_what_comes_late_enters_as_early_as_it_can_or_never(two_offers, plan):
     assert solution.acquired[2] == (1, 1)
 
 
-def test_an_order_has_the_price_of_its_size(build, solve):
-    pools = [build.pool("a")]
-    small = replace(build.buy(CHEAP), name="one", lot=PriceTier(1, 1), offer=0)
-    large = replace(build.buy(CHEAP // 2), name="one", lot=PriceTier(2, None), offer=0)
-    problem = build.problem(pools, [small, large], [build.units(1, ("a", 8, 0, 0))])
-    for nodes, cost in ((1, CHEAP), (3, 3 * CHEAP // 2)):
-        found = solve(holding(problem, [Order("one", "main", 0, nodes)]))
-        assert found.cost_cents == cost + problem.fixed_cost_cents
-
-
-def test_what_is_ordered_for_a_site_is_bought_there(build, plan):
-    pools = [build.pool(site="east"), build.pool(site="west")]
-    offers = [replace(build.buy(CHEAP, pool=pool), name="one", offer=0) for pool in (0, 1)]
-    problem = build.problem(pools, offers, [build.units(1, ("h100", 8, 0, 0))])
-    for site, bought in (("east", ((1,), (0,))), ("west", ((0,), (1,)))):
-        assert plan(holding(problem, [Order("one", site, 0, 1)])).acquired == bought
-
-
-def test_the_best_purchases_held_cost_what_the_best_plan_does(solve):
+@pytest.mark.parametrize("features", ["", "lots", "sites"])
+def test_the_best_purchases_held_cost_what_the_best_plan_does(features, solve):
     seen = 0
     for seed in range(16):
-        problem = draw("", seed)
+        problem = draw(features, seed)
         best = solve(problem)
         if best is None:
             continue
-        orders = [
-            Order(supply.name, "main", quarter, nodes)
-            for number, supply in enumerate(problem.supplies)
-            for quarter, nodes in enumerate(best.acquired[number])
-            if nodes and supply.kind == "buy"
-        ]
-        held = solve(holding(problem, orders))
+        orders: Counter[tuple[str, str, int]] = Counter()
+        for supply, acquired in zip(problem.supplies, best.acquired, strict=True):
+            for quarter, nodes in enumerate(acquired):
+                if nodes and supply.kind == "buy":
+                    orders[supply.name, problem.pools[supply.pool].site, quarter] += nodes
+        held = solve(holding(problem, [Order(*key, nodes) for key, nodes in orders.items()]))
         assert held is not None, seed
         assert held.cost_cents == best.cost_cents, seed
         for supply, *nodes in zip(problem.supplies, held.acquired, best.acquired, strict=True):

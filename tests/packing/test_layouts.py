@@ -21,7 +21,6 @@ from planner.packing.problem import Shape
 
 NODE = Shape(8, 56, 1_000_003)
 SMALL_NODE = Shape(3, 56, 1_000_003)
-TOLERANCE = 1e-9
 
 
 def draw_shapes(
@@ -51,27 +50,6 @@ def patterns(node: Shape, shapes: Sequence[Shape], start: int = 0) -> Iterator[l
         if min(left.gpus, left.cpus, left.memory_mb) >= 0:
             for rest in patterns(left, shapes, index):
                 yield [index, *rest]
-
-
-def fits(node: Shape, shapes: Sequence[Shape], pattern: Pattern) -> bool:
-    held = [(shapes[index], units) for index, units in pattern]
-    return (
-        sum(shape.gpus * units for shape, units in held) <= node.gpus
-        and sum(shape.cpus * units for shape, units in held) <= node.cpus
-        and sum(shape.memory_mb * units for shape, units in held) <= node.memory_mb
-    )
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_the_most_valuable_pattern_is_found(seed):
-    rng = random.Random(seed)
-    shapes = draw_shapes(rng, rng.randrange(2, 9), NODE)
-    prices = {index: rng.choice((0.0, rng.random())) for index in range(len(shapes))}
-    ceiling, pattern = Pricing(NODE, shapes, range(len(shapes))).best(prices)
-    best = max(sum(prices[index] for index in filled) for filled in patterns(NODE, shapes))
-    assert ceiling == pytest.approx(best)
-    assert fits(NODE, shapes, pattern)
-    assert sum(prices[index] * units for index, units in pattern) == pytest.approx(best)
 
 
 def split(rng: random.Random, parts: int) -> list[Shape]:
@@ -136,6 +114,31 @@ def test_a_cut_against_fractional_counts_holds_for_every_pattern(seed):
     check_cut(CuttingStock(NODE, shapes).separate(usage, nodes), shapes, usage, nodes)
 
 
+def check_cut(cut: object, shapes: Sequence[Shape], counts: Sequence[float], nodes: float) -> None:
+    assert isinstance(cut, Cut)
+    assert heaviest(NODE, shapes, cut) <= 1
+    weighed = sum(weight * units for weight, units in zip(cut.weights, counts, strict=True))
+    assert weighed > nodes, "a cut that its own counts obey would be found for ever"
+
+
+def test_dual_feasible_functions_count_what_sums_do_not(build):
+    """Five units of just over half a node: 2.6 nodes by the sum, 5 by the function for halves."""
+    job_class = build.units(5, ("h100", 1, 42, 0))
+    master = build_master(build.problem([build.pool()], [build.buy(100)], [job_class]))
+    load = {row.name: dict(row.terms).get(master.mode[0, 0]) for row in master.program.rows}
+    assert load["cpus[0,0]"] == pytest.approx(42 / 80)
+    assert load["dual-cpus-1[0,0]"] == 1
+
+
+def fits(node: Shape, shapes: Sequence[Shape], pattern: Pattern) -> bool:
+    held = [(shapes[index], units) for index, units in pattern]
+    return (
+        sum(shape.gpus * units for shape, units in held) <= node.gpus
+        and sum(shape.cpus * units for shape, units in held) <= node.cpus
+        and sum(shape.memory_mb * units for shape, units in held) <= node.memory_mb
+    )
+
+
 def check_packed(
     packed: Packed, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
 ) -> None:
@@ -146,48 +149,6 @@ def check_packed(
         for index, units in pattern:
             held[index] += units * times
     assert held == list(counts)
-
-
-def check_cut(cut: object, shapes: Sequence[Shape], counts: Sequence[float], nodes: float) -> None:
-    assert isinstance(cut, Cut)
-    assert heaviest(NODE, shapes, cut) <= 1
-    weighed = sum(weight * units for weight, units in zip(cut.weights, counts, strict=True))
-    assert weighed > nodes, "a cut that its own counts obey would be found for ever"
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_every_row_of_the_master_program_holds_for_every_pattern(build, seed):
-    """The dual feasible functions too: whatever fits one node weighs at most one node."""
-    rng = random.Random(seed)
-    shapes = draw_shapes(rng, 6, NODE)
-    node = (NODE.gpus, NODE.cpus, NODE.memory_mb)
-    classes = [
-        build.units(9, ("h100", shape.gpus, shape.cpus, shape.memory_mb)) for shape in shapes
-    ]
-    master = build_master(build.problem([build.pool(node=node, owned=1)], [], classes))
-    rows = [
-        row
-        for row in master.program.rows
-        if row.name.startswith(("gpus", "cpus", "memory", "dual-"))
-    ]
-    assert any(row.name.startswith("dual-") for row in rows)
-    for filled in patterns(NODE, [shape for shape in shapes if shape.gpus < NODE.gpus]):
-        inside = [shape for shape in shapes if shape.gpus < NODE.gpus]
-        values = dict.fromkeys(range(len(master.program.variables)), 0)
-        for index in filled:
-            values[master.mode[shapes.index(inside[index]), 0]] += 1
-        for row in rows:
-            load = sum(values[index] * factor for index, factor in row.terms)
-            assert load <= row.right + TOLERANCE, row.name
-
-
-def test_dual_feasible_functions_count_what_sums_do_not(build, solve):
-    """Five units of just over half a node: 2.6 nodes by the sum, 5 by the function for halves."""
-    job_class = build.units(5, ("h100", 1, 42, 0))
-    master = build_master(build.problem([build.pool()], [build.buy(100)], [job_class]))
-    load = {row.name: dict(row.terms).get(master.mode[0, 0]) for row in master.program.rows}
-    assert load["cpus[0,0]"] == pytest.approx(42 / 80)
-    assert load["dual-cpus-1[0,0]"] == 1
 
 
 @pytest.mark.parametrize("seed", range(10))

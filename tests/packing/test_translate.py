@@ -30,19 +30,6 @@ def test_jobs_that_need_the_same_become_one_class_whatever_their_names():
     assert translation.members == ((("x", 1), ("x", 2), ("y", 1)),)
 
 
-def test_nodes_of_one_type_at_one_site_are_one_pool():
-    owned = {"node_type": "xe9680-h100"}
-    problem = stated(
-        fleet={"old": {**owned, "count": 2}, "older": {**owned, "count": 3}},
-        offers={"cards": {"node_type": "r760xa-h100-pcie", "kind": "buy", "price_usd": 60000}},
-        policies={"spare_nodes": {"xe9680-h100": 1}},
-    ).problem
-    found = [(pool.name, pool.owned, pool.spare, pool.fabric) for pool in problem.pools]
-    assert found == [("r760xa-h100-pcie@main", 0, 0, False), ("xe9680-h100@main", 5, 1, True)]
-    assert [pool.node.gpus for pool in problem.pools] == [4, 8]
-    assert problem.supplies[0].pool == 0
-
-
 @pytest.mark.parametrize(
     ("weeks", "as_of", "first"),
     [

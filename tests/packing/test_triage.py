@@ -185,14 +185,6 @@ def one_server(build) -> Callable[..., tuple[Problem, list[Claim]]]:
     return stated
 
 
-def test_jobs_that_are_alike_are_decided_together_and_named_apart(build):
-    problem = build.problem([build.pool(owned=2)], [], [build.units(9, ("h100", 4, 0, 0))])
-    claims = [Claim(f"job-{number}", 50, False, (((0, 1),),)) for number in range(9)]
-    found = decide(problem, claims)
-    assert list(found.delays) == [f"job-{number}" for number in range(9)]
-    assert list(found.delays.values()) == [0] * 4 + [None] * 5
-
-
 @pytest.fixture
 def too_few_cores(build) -> tuple[Problem, list[Claim]]:
     """By weeks the cores would do: the run takes 5 of 14 for four of thirteen."""

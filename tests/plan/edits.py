@@ -1,7 +1,7 @@
 """Edits of a plan, one thing at a time, and what its check finds wrong then."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -63,17 +63,22 @@ def _without(outer: Any, step: str) -> Any:
 
 
 def _twice(outer: Any, step: str) -> Any:
-    return (*outer, _at(outer, step))
+    return _added(outer, _at(outer, step))
+
+
+def _added(outer: Any, entry: Any) -> Any:
+    return (*outer, entry)
 
 
 def _edited(plan: Plan, changes: dict[str, Any]) -> Plan:
     for place, value in changes.items():
-        if place in ("without", "twice"):
+        if place == "copied":
+            source, target = (one.split(" > ") for one in value)
+            plan = _within(plan, target, partial(_added, entry=reduce(_at, source, plan)))
+        elif place in ("without", "twice"):
             *way, last = value.split(" > ")
-            more = (
-                _without if place == "without" else lambda outer, step: (*outer, _at(outer, step))
-            )
-            plan = _within(plan, way, partial(more, step=last))
+            edit = _without if place == "without" else _twice
+            plan = _within(plan, way, partial(edit, step=last))
         else:
             plan = put(plan, place, _frozen(value))
     return plan

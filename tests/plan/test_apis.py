@@ -56,12 +56,6 @@ def on_apis(plan: Plan) -> dict[str, dict[str, tuple[int, ...]]]:
 RARE = {"rare": endpoint(0.01)}
 
 
-def test_a_job_on_an_api_is_said_to_run_there():
-    plan = planner.plan(scenario(RARE, {"hosted": hosted()}))
-    (row,) = [line for line in planner.explain(plan).to_markdown().splitlines() if "rare" in line]
-    assert "| API: 1 on hosted |" in row
-
-
 def test_one_replica_on_two_gpus_is_not_shown_as_two_replicas():
     job = endpoint(1, api=False)
     job["serve"]["gpus_per_replica"] = 2

@@ -8,7 +8,7 @@ from planner.errors import CheckError
 from planner.planning.checks import verify
 from planner.planning.make import make_plan
 from planner.planning.store import dumps
-from planner.sizing.sizers import Sizers, size_portfolio
+from planner.sizing.sizers import Sizers
 from tests.stated import changed, load_inputs
 
 
@@ -37,12 +37,3 @@ def test_what_is_sized_once_for_many_plans_hides_no_edit(inputs, made):
     }
     with pytest.raises(CheckError, match="its sizing is not what the rules give"):
         verify(inputs, changed(plan, sizings=sizings), sizers)
-
-
-def test_the_rules_of_a_candidate_are_those_of_its_trace(inputs):
-    sizer = Sizers().sizer(inputs, None)
-    for job in size_portfolio(sizer, inputs.scenario):
-        for candidate in job.sizing.candidates:
-            told = candidate.rules
-            stored = changed(candidate, trace=tuple(candidate.trace))
-            assert told == stored.rules == {step.rule for step in candidate.trace} != set()

@@ -116,11 +116,6 @@ def test_a_sale_gives_up_what_it_would_bring_later_and_a_node_that_is_off_saves(
     ]
 
 
-def test_a_forecast_says_that_what_is_sold_counts_as_owned_until_then(plan):
-    told = justification(plan)
-    assert "What the plan sells (1 node) counts as owned until then." in told
-
-
 def test_the_same_servers_are_off_and_those_of_the_highest_numbers_go(plan):
     gone = {node.id: (node.in_service, node.off, node.sold) for node in plan.nodes}
     every = plan.quarters
@@ -230,6 +225,7 @@ def test_the_documents_tell_what_leaves_and_what_that_brings(plan):
     assert "illustrative prices" not in page
     drawn = justification(plan)
     assert "### What leaves, when, and what it brings" in drawn
+    assert "What the plan sells (1 node) counts as owned until then." in drawn
     assert "- Received for owned nodes that are sold, counted against no budget" in drawn
     assert "Owned nodes let go" in quarterly(plan)
 

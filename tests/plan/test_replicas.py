@@ -8,7 +8,6 @@ import pytest
 import planner
 from planner.inputs.scenario.quarter import Quarter
 from planner.planning.checks import verify
-from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from tests.plan.edits import pieces, refused
@@ -47,14 +46,6 @@ def test_each_replica_has_its_place_and_keeps_it(planned):
     assert sum(len(one.gpus) for one in first) == plan.pools[0].gpus_used[0]
     verify(inputs, plan)
     assert loads(dumps(plan), "plan.json") == plan
-
-
-def test_explain_names_replica_by_replica(planned):
-    _, plan, numbers = planned
-    places = [place for place in explain_job(plan, "chat").places if place.quarter == "2027Q1"]
-    assert all(place.in_replicas for place in places)
-    named = [pair for place in places for pair in zip(place.units, place.replicas, strict=True)]
-    assert sorted(named) == [(1, number) for number in numbers]
 
 
 def test_replicas_are_full_no_sooner_than_what_they_are_planned_for_has_passed():

@@ -1,26 +1,27 @@
 """A small plan that has what a report must show: three pools, three quarters, three kinds of job.
 
-What is found beside a plan (options, turns, futures) is made up, as some of it is rare.
+What is found beside a plan (options, turns, futures) is made up in `beside.yaml`.
 """
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import planner
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.reader import parse_document
 from planner.planning.plan import Note, Plan, PriorityUse, Shortage, ShortJob
-from planner.planning.store import Saved
+from planner.planning.store import Saved, dumps
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import RelatedResults
-from planner.whatif import alternatives as options
-from planner.whatif.actuals import PlannedAndActual
-from planner.whatif.compare import Amount, CauseStep, InputChange, JobMove, Waterfall, compare_plans
-from planner.whatif.results import Acquired, JobShort, PlanSummary
-from planner.whatif.risk import Chance, Risk
-from planner.whatif.sensitivity import Moved, Sensitivity, Swing, SwitchingPoint
+from planner.whatif.alternatives import Alternatives
+from planner.whatif.compare import Comparison, compare_plans
+from planner.whatif.risk import Risk
+from planner.whatif.sensitivity import Sensitivity
 from tests.stated import changed
 
 SCENARIO = """\
@@ -59,9 +60,6 @@ jobs:
     count: {2027Q1: 3, 2027Q2: 4}
 """
 """Buys one node, rents one, owns three; a job name that attacks Markdown and HTML."""
-QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
-TOTAL = 126_356_60
-"""Of the plans beside, cents."""
 QUESTION = parse_document("format: 1\n", "scenario.yaml")
 
 
@@ -72,122 +70,40 @@ def plan() -> Plan:
     return made
 
 
-def came(cost: int, **more: Any) -> PlanSummary:
-    """Figures of a plan that acquires a node, in short."""
-    bought = Acquired(
-        quarter="2027Q2",
-        kind="buy",
-        offer="h200-buy",
-        node_type="xe9680-h200",
-        site="dc-east",
-        count=1,
-    )
-    given: dict[str, Any] = {
-        "acquired": (bought,),
-        "capex_cents": 357_000_00,
-        "rent_cents": 0,
-        "gpus": 32,
-        "gpus_held": 25,
-        "order_by": "2027-01-07",
-        "power_w": 40_800,
-    }
-    return PlanSummary(result="proved", cost_cents=cost, bound_cents=cost, **{**given, **more})
-
-
-IDLE: dict[str, int | None] = {"capex_cents": 0, "gpus": 24, "gpus_held": 17, "power_w": None}
+@pytest.fixture(scope="session")
+def made_up() -> dict[str, Any]:
+    """What stands in `beside.yaml`."""
+    text = Path(__file__).with_name("beside.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
 
 
 @pytest.fixture(scope="session")
-def beside() -> RelatedResults:
+def beside(made_up) -> RelatedResults:
     """Results of every kind: a plan, one that leaves a job short, none, and one left out."""
-    gone = {"short": ("claims-tune",), "dropped": ("claims-tune",)}
-    idle = came(9_000_00, acquired=(), order_by=None, **gone, **IDLE)
-    found = options.Alternatives(
-        question="",
-        scenario="Claims and support, 2027",
-        within=0.03,
-        quarters=QUARTERS,
-        cheapest=came(TOTAL),
-        others=(
-            options.AlternativePlan(
-                name="do nothing",
-                objective="nothing is acquired",
-                figures=idle,
-                units_short=(
-                    JobShort(job="claims-tune", asked=(0, 1, 1), short=(0, 1, 1)),
-                    JobShort(job="support", asked=(3, 4, 4), short=(0, 2, 0)),
-                ),
-            ),
-            options.AlternativePlan(
-                name="reclaim first",
-                objective="partitions",
-                figures=PlanSummary(result="infeasible", reason="what runs may not be dropped"),
-            ),
-            options.AlternativePlan(
-                name="rent only", objective="nothing bought", figures=came(8_00)
-            ),
-            options.AlternativePlan(
-                name="single vendor",
-                objective="one vendor",
-                left_out="no vendor alone offers what is needed",
-            ),
-        ),
+    return RelatedResults(
+        alternatives=Alternatives.model_validate_json(json.dumps(made_up["alternatives"])),
+        sensitivity=Sensitivity.model_validate_json(json.dumps(made_up["sensitivity"])),
     )
-
-    def moved(by, cost):
-        figures = came(cost) if cost else PlanSummary(result="infeasible", reason="too late")
-        return Moved(by=by, settings=(), figures=figures)
-
-    def turn(before, after, cost):
-        return SwitchingPoint(before=moved(before, TOTAL), after=moved(after, cost))
-
-    price = Swing(
-        name="price of h200-buy",
-        unit="share",
-        stated="$357,000 per node",
-        low=moved(-0.2, TOTAL - 30_000_00),
-        high=moved(0.2, TOTAL + 25_000_00),
-        turns=(turn(0.09, 0.095, TOTAL + 20_000_00),),
-    )
-    late = Swing(
-        name="lead times",
-        unit="weeks",
-        stated="",
-        low=moved(-4, TOTAL),
-        high=moved(4, None),
-        turns=(turn(-1, -2, TOTAL), turn(2, 3, None)),
-    )
-    moves = Sensitivity(
-        question="",
-        scenario="Claims and support, 2027",
-        swing=0.2,
-        weeks=4,
-        precision=0.01,
-        base=came(TOTAL),
-        swings=(late, price),
-    )
-    return RelatedResults(alternatives=found, sensitivity=moves)
 
 
 @pytest.fixture(scope="session")
-def risk() -> Risk:
+def files(plan, beside, compared, risk) -> dict[str, Any]:
+    """All that a figure may lead to, by the name of its file; plan.json has none."""
+    results = {
+        "alternatives.json": beside.alternatives,
+        "sensitivity.json": beside.sensitivity,
+        "compare.json": compared,
+        "risk.json": risk,
+    }
+    texts = {"": dumps(plan)} | {name: one.model_dump_json() for name, one in results.items()}
+    return {name: json.loads(text) for name, text in texts.items()}
+
+
+@pytest.fixture(scope="session")
+def risk(made_up) -> Risk:
     """Ten futures, all proved; in four of them the last quarter lacks nodes."""
-    costs = tuple(TOTAL + 1_000_00 * number for number in range(10))
-    return Risk(
-        question="",
-        scenario="Claims",
-        seed=7,
-        futures=10,
-        base=came(TOTAL),
-        without_plan=0,
-        not_proved=0,
-        cost_cents=tuple(costs[place] for place in (0, 2, 4, 7, 9)),
-        costs_cents=costs,
-        chances=(
-            Chance(quarter="2027Q2", short=0, of=10),
-            Chance(quarter="2027Q3", short=4, of=10),
-        ),
-    )
+    return Risk.model_validate_json(json.dumps(made_up["risk"]))
 
 
 def never(_):
@@ -195,47 +111,23 @@ def never(_):
 
 
 @pytest.fixture(scope="session")
-def compared(plan):
+def compared(plan, made_up) -> Comparison:
     """A plan beside one that lacks its last purchase and a warning, with made-up causes."""
     plan = changed(plan, warnings=(Note(text="prices are no quotes", origin="price book"),))
     *kept, _ = plan.acquisitions
     cost = plan.proof.cost_cents
     proof = changed(plan.proof, cost_cents=cost - 4_000_000)
-    changes = {"acquisitions": tuple(kept), "warnings": (), "proof": proof}
-    other = changed(plan, **changes)
+    other = changed(plan, acquisitions=tuple(kept), warnings=(), proof=proof)
     found = compare_plans(
         Saved("last.json", plan, QUESTION, None, "old"),
         Saved("now.yaml:busy", other, QUESTION, None, "old"),
         never,
     )
-    steps = (
-        CauseStep(causes=("demand",), added_cents=9, cost_cents=cost + 9, status="proved"),
-        CauseStep(
-            causes=("offers", "prices"),
-            added_cents=-4_000_009,
-            cost_cents=cost - 4_000_000,
-            status="not proved",
-        ),
-    )
-    quarter = plan.quarters[1]
-    return changed(
-        found,
-        waterfall=Waterfall(steps=steps),
-        unread=(),
-        inputs=(
-            InputChange(cause="demand", path="jobs.chat.count", before="2", after="3"),
-            InputChange(cause="offers", path="offers.old", before="{kind: buy}", after=None),
-            InputChange(cause="prices", path="finance.pue", before=None, after="1.5"),
-        ),
-        moves=(JobMove(job="chat", quarters=plan.quarters, before=None, after="2 on a @ b"),),
-        gpus=(Amount(name="h100-80gb-sxm", quarter=quarter, unit="GPUs", before=8, after=16),),
-        utilization=(
-            Amount(name="GPU-hours in use", quarter=quarter, unit="share", before=0.9, after=0.456),
-        ),
-        power=(Amount(name="east", quarter=quarter, unit="W", before=61200, after=51000),),
-        demand=(PlannedAndActual(quarter=quarter, name="chat", planned=2, actual=None),),
-        deliveries=(PlannedAndActual(quarter=quarter, name="xe9680-h200", planned=3, actual=1),),
-    )
+    demand = {"added_cents": 9, "cost_cents": cost + 9, "status": "proved"}
+    prices = {"added_cents": -4_000_009, "cost_cents": cost - 4_000_000, "status": "not proved"}
+    steps = [{"causes": ["demand"], **demand}, {"causes": ["offers", "prices"], **prices}]
+    told = made_up["compared"] | {"waterfall": {"steps": steps}}
+    return Comparison.model_validate_json(json.dumps(found.model_dump(mode="json") | told))
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
+import pytest
+
 from planner.planning.plan import Plan
 from planner.reporting import markdown, terminal
 from planner.reporting.documents import (
@@ -14,6 +16,7 @@ from planner.reporting.documents import (
     quarterly_document,
 )
 from planner.reporting.traced import FULL, SCREEN
+from tests.report.sums import again_in
 
 
 def justification(plan: Plan, *beside: Any) -> str:
@@ -124,6 +127,18 @@ class Page(HTMLParser):
             self.words.append(data)
             if self._cell is not None:
                 self._cell += data
+
+    def come_out_again(self, files, *, of=""):
+        """The figures whose sums begin so; each comes out of these files, and its link arrives."""
+        figures = [one for one in self.figures if one.sum.startswith(of)]
+        for figure in figures:
+            value = again_in(files, figure.sum)
+            if isinstance(value, str):
+                assert figure.text == figure.value == value
+            else:
+                assert float(figure.value) == pytest.approx(float(value), rel=1e-12), figure
+            assert figure.to in {*self.ids, ""}, figure
+        return figures
 
     def loose(self, *files):
         """Numbers in cells that stand nowhere in these files, as values or in their texts.

@@ -4,6 +4,7 @@ import pytest
 
 from planner.reporting.documents import justification_document
 from planner.reporting.html import render
+from tests.conftest import CONTRASTS
 
 
 @pytest.fixture(scope="module")
@@ -81,17 +82,8 @@ def test_a_job_opens_where_its_name_leads(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_from_its_ground(opened, scheme):
     page = opened(color_scheme=scheme)
-    contrasts = page.evaluate(
-        """() => {
-          const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(v => {
-            v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
-            return .2126 * r + .7152 * g + .0722 * b; };
-          const ground = light(getComputedStyle(document.body).backgroundColor);
-          return ["body", ".faint", ".warning", "nav a", "dt", "caption"].map(name => {
-            const ink = light(getComputedStyle(document.querySelector(name)).color);
-            return (Math.max(ink, ground) + .05) / (Math.min(ink, ground) + .05); }); }"""
-    )
-    assert min(contrasts) >= 4.5
+    names = ["body", ".faint", ".warning", "nav a", "dt", "caption"]
+    assert min(page.evaluate(CONTRASTS, names)) >= 4.5
 
 
 def test_the_page_prints_whole_on_paper_of_either_size(opened):

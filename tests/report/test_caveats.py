@@ -6,7 +6,6 @@ from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.reporting.sections.variants import risk_document
 from planner.whatif.results import PlanSummary
 from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans
-from tests.report.conftest import TOTAL, came
 from tests.stated import changed
 
 LATE = PlanSummary(result="no plan in time", reason="the time limit was hit")
@@ -15,7 +14,7 @@ LATE = PlanSummary(result="no plan in time", reason="the time limit was hit")
 def choice(searched, short, costs):
     return PurchasePlan(
         searched=searched,
-        purchased=came(TOTAL).acquired,
+        purchased=(),
         short=short,
         costs_cents=costs,
         worst_cents=max(costs, default=None),
@@ -24,6 +23,7 @@ def choice(searched, short, costs):
 
 
 def held(risk, *plans, best):
+    plans = tuple(changed(plan, purchased=risk.base.acquired) for plan in plans)
     return changed(risk, choices=PurchasePlans(plans=plans, best=best, bound_cents=9_000_00))
 
 
@@ -90,7 +90,7 @@ def test_ends_without_proof_are_counted_and_ends_without_a_plan_move_nothing(bes
     assert not any("NOT proved" in text for text in cautions(sensitivity_document(found)))
     late, price = found.swings
     unsure = changed(
-        price, low=changed(price.low, figures=changed(came(TOTAL), result="not proved"))
+        price, low=changed(price.low, figures=changed(found.base, result="not proved"))
     )
     text = markdown.render(sensitivity_document(changed(found, swings=(late, unsure))))
     assert "NOT proved within the limits: 1 plan of those shown." in text

@@ -1,6 +1,5 @@
 """Page 1, the short edition beside the full one, and what a scenario says for readers."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -18,7 +17,6 @@ from planner.reporting.documents import (
 from planner.reporting.html import render
 from planner.reporting.traced import FULL
 from tests.report.pages import Page, justification
-from tests.report.sums import again_in
 from tests.stated import changed
 
 STATED = {
@@ -46,20 +44,10 @@ def page_1(drawn):
 
 
 def test_every_figure_of_the_short_edition_comes_out_again_and_every_link_arrives(
-    plan, make, beside
+    plan, make, beside, files
 ):
     page = Page(render(make(plan, beside, "short"), "Short"))
-    files = {
-        "": json.loads(dumps(plan)),
-        "alternatives.json": json.loads(beside.alternatives.model_dump_json()),
-        "sensitivity.json": json.loads(beside.sensitivity.model_dump_json()),
-    }
-    assert len(page.figures) > 60
-    for figure in page.figures:
-        value = again_in(files, figure.sum)
-        told = figure.value if isinstance(value, str) else float(figure.value)
-        assert told == (value if isinstance(value, str) else pytest.approx(float(value)))
-    assert {figure.to for figure in page.figures} <= {*page.ids, ""}
+    assert len(page.come_out_again(files)) > 60
     assert {link.removeprefix("#") for link in page.links} <= {*page.ids}
 
 
@@ -151,7 +139,7 @@ def test_purchases_that_turn_out_dearer_are_told_beside_the_plan():
 
 
 def test_risks_have_the_likelihood_and_impact_of_the_futures_and_are_open_without(
-    plan, make, risk, beside
+    plan, make, risk, beside, files
 ):
     alone = markdown.render(make(plan))
     assert f"| R1 | {plan.warnings[0].text} |" in alone.replace("\\", "")
@@ -166,12 +154,8 @@ def test_risks_have_the_likelihood_and_impact_of_the_futures_and_are_open_withou
         rf"\| Recommended \| proved \| {plan.proof.cost_cents / 100:,.0f} \|.*\| none \| 40\.0 % \|"
     )
     assert re.search(row, page_1(drawn))
-    page = Page(render(make(plan, known), "Risk"))
-    file = {"": {}, "risk.json": json.loads(risk.model_dump_json())}
-    for figure in page.figures:
-        if figure.sum.startswith("risk.json"):
-            assert figure.to == "how-risk"
-            assert float(figure.value) == pytest.approx(float(again_in(file, figure.sum)))
+    figures = Page(render(make(plan, known), "Risk")).come_out_again(files, of="risk.json")
+    assert {figure.to for figure in figures} == {"how-risk"}
 
 
 def test_a_node_kept_empty_as_spare_is_no_free_node(plan):

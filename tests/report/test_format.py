@@ -78,6 +78,7 @@ WRITTEN: dict[str, tuple[Callable[..., object], dict[Any, object]]] = {
             (1, "GB"): "1 GB",
             (1, "10^9 parameters"): "1 10^9 parameters",
             ("lora", ""): "lora",
+            (True, "true/false"): "yes true/false",
         },
     ),
     "wide letters and accents take the cells that they take": (
@@ -99,7 +100,3 @@ WRITTEN: dict[str, tuple[Callable[..., object], dict[Any, object]]] = {
 def test_figures_and_words_are_written_as(what):
     write, expected = WRITTEN[what]
     assert {value: write(value) for value in expected} == expected
-
-
-def test_a_flag_with_a_unit_is_a_word():
-    assert with_unit(True, "true/false") == "yes true/false"

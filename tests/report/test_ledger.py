@@ -6,7 +6,7 @@ import pytest
 
 from planner.planning.accounts import Capacity
 from planner.planning.store import dumps
-from planner.planning.traced_figures import NOTHING, FigureReader, total, where
+from planner.planning.traced_figures import FigureReader
 from tests.report.sums import again
 from tests.stated import changed
 
@@ -23,27 +23,9 @@ def test_a_key_of_digits_alone_is_a_key_and_no_number(plan):
     assert gpus.value == FigureReader(plan).at(f"sizings[{key}].candidates[0].gpus").value
 
 
-def test_names_that_would_break_a_filter_are_quoted(read):
-    name = "support|assistant <b>`x`"
-    place = f"placements[0][*].occupants{where(job=name)}.gpus[*]"
-    assert place == 'placements[0][*].occupants[job="support|assistant <b>`x`"].gpus[*]'
-    assert read.count(place).value == 3
-    assert where(job='a]"b, c=d') == '[job="a]\\"b, c=d"]'
-
-
 def test_a_place_that_is_none_is_refused(read):
     with pytest.raises(ValueError, match="costs"):
         read.at("costs[0]cents!")
-
-
-def test_sums_set_brackets_where_they_are_needed(read):
-    two, three = read.at("jobs[3].units[0]"), read.at("jobs[3].units[1]")
-    assert ((two + three) * two).sum == ("(jobs[3].units[0] + jobs[3].units[1]) * jobs[3].units[0]")
-    assert (two - (three - two)).value == two.value - three.value + two.value
-    assert (two - (three - two)).sum.count("(") == 1
-    assert (two / (three * two)).sum.endswith("(jobs[3].units[1] * jobs[3].units[0])")
-    assert total([]) is NOTHING
-    assert total([NOTHING, two]).sum == two.sum
 
 
 def test_gpus_kept_as_spare_are_not_usable(plan):

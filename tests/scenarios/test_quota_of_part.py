@@ -8,8 +8,7 @@ from planner.errors import InfeasibleError
 from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
 from planner.planning.plan import QuotaUse
-from tests.plan.edits import refused
-from tests.stated import asked, changed, question
+from tests.stated import asked, question
 
 CHAT = {"team": "care", "serve": {"model": "qwen3-0.6b", "context": 2048, "concurrency": 1}}
 
@@ -59,13 +58,3 @@ def test_memory_shared_without_partitions_counts_by_the_megabyte():
     ]
     assert len(shares) == 6
     assert quota_of(plan).gpus[0] == pytest.approx(sum(shares))
-
-
-def test_the_check_counts_anew_from_the_placements():
-    inputs = read(6, mig="same-node")
-    plan = make_plan(inputs)
-    assert plan.chargeback is not None
-    team = plan.chargeback.teams[0]
-    half = changed(team.quotas[0], gpus=(0.5, 0.5))
-    charged = changed(plan.chargeback, teams=(changed(team, quotas=(half,)),))
-    assert "quotas and their use" in refused(inputs, changed(plan, chargeback=charged))

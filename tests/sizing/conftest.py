@@ -16,6 +16,16 @@ from planner.sizing.subject import gpu_facts
 from tests.stated import changed
 
 
+def on(sizing, gpu_type):
+    """The first candidate on a GPU type."""
+    return next(one for one in sizing.candidates if one.gpu_type == gpu_type)
+
+
+def figure_of(candidate, name):
+    """A figure by its name in the sums."""
+    return next(step.result.value for step in candidate.trace if step.result.name == name)
+
+
 def model(parameters_b, layers, hidden, heads, attention="gqa", active=None):
     entry = {
         "name": "bench/model",
@@ -112,6 +122,12 @@ def shipped_sizer(shipped, rules, settings):
     """A sizer over it, on GPU types of several kinds."""
     kinds = ("h100-80gb-sxm", "h200-141gb-sxm", "b200-180gb-sxm", "l40s-48gb", "mi300x-192gb")
     return Sizer(shipped, rules, settings(), Policies(), gpu_types=kinds)
+
+
+@pytest.fixture(scope="session")
+def whole_sizer(shipped, rules, settings):
+    """A sizer over all of it."""
+    return Sizer(shipped, rules, settings(), Policies())
 
 
 @pytest.fixture(scope="session")

@@ -2,46 +2,25 @@
 
 import pytest
 
-from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.job import Job
-from planner.inputs.scenario.scenario import Policies
-from planner.inputs.settled import settled_settings
-from planner.sizing import Sizer
+from tests.sizing.conftest import on
 
 LORA = {"model": "llama-3.1-70b", "method": "lora", "batch": 8, "sequence": 4096}
 
 
 @pytest.fixture(scope="module")
-def shipped():
-    return load_catalog(())[0], load_rules(())[0]
+def sizing(whole_sizer):
+    return lambda **job: whole_sizer.size(Job.model_validate(job))
 
 
-@pytest.fixture(scope="module")
-def sizing(shipped):
-    catalog, rules = shipped
-
-    def size(policies=None, **job):
-        policies = policies or Policies()
-        sizer = Sizer(catalog, rules, settled_settings(rules, policies), policies)
-        return sizer.size(Job.model_validate(job))
-
-    return size
-
-
-def on(sizing, gpu_type):
-    return next(one for one in sizing.candidates if one.gpu_type == gpu_type)
-
-
-def test_the_count_is_the_smallest_whose_peak_fits(sizing, shipped):
-    catalog, rules = shipped
-    sizer = Sizer(catalog, rules, settled_settings(rules, Policies()), Policies())
+def test_the_count_is_the_smallest_whose_peak_fits(sizing, whole_sizer):
     job = Job.model_validate({"tune": LORA})
     for one in sizing(tune=LORA).candidates:
         offered_mb = one.gpu_capacity_mb / one.gpus
-        assert one.memory == sizer.memory(job, one.gpus)
+        assert one.memory == whole_sizer.memory(job, one.gpus)
         assert one.memory.needed_mb <= offered_mb
         if one.gpus > 1:
-            half = sizer.memory(job, one.gpus // 2)
+            half = whole_sizer.memory(job, one.gpus // 2)
             assert half is not None
             assert half.needed_mb is not None
             assert half.needed_mb > offered_mb, one.gpu_type

@@ -7,6 +7,7 @@ from planner.errors import InputError
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
+from tests.sizing.conftest import figure_of
 
 A100 = "a100-80gb-sxm"
 
@@ -23,13 +24,9 @@ def on_a100(shipped, rules, settings):
     return lambda **job: sizer.size(Job.model_validate(job)).candidates[0]
 
 
-def told(candidate, name):
-    return float(next(step.result.value for step in candidate.trace if step.result.name == name))
-
-
 def test_an_encoder_keeps_and_samples_nothing(on_a100):
     candidate = on_a100(serve=embedding("bge-m3"))
-    assert told(candidate, "kv_gb_per_gpu") == told(candidate, "sampling_gb") == 0
+    assert figure_of(candidate, "kv_gb_per_gpu") == figure_of(candidate, "sampling_gb") == 0
     assert candidate.serving.tpot_ms is None
     assert candidate.serving.e2e_ms == candidate.serving.ttft_ms > 0
     assert {one.rests for one in candidate.evidence} == {"estimated"}
@@ -38,8 +35,8 @@ def test_an_encoder_keeps_and_samples_nothing(on_a100):
 def test_a_decoder_that_embeds_takes_no_time_for_answers(on_a100):
     embeds = on_a100(serve=embedding("qwen3-4b"))
     writes = on_a100(serve=embedding("qwen3-4b", output_tokens=200))
-    assert told(embeds, "kv_gb_per_gpu") > 0
-    rates = [told(one, "requests_per_second_per_replica") for one in (embeds, writes)]
+    assert figure_of(embeds, "kv_gb_per_gpu") > 0
+    rates = [figure_of(one, "requests_per_second_per_replica") for one in (embeds, writes)]
     assert rates[0] > 1.5 * rates[1]
 
 

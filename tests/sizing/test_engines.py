@@ -3,6 +3,7 @@
 import pytest
 
 from planner.inputs.scenario.job import Job
+from tests.sizing.conftest import on
 
 H100, H200, B200, MI300X = "h100-80gb-sxm", "h200-141gb-sxm", "b200-180gb-sxm", "mi300x-192gb"
 LOAD = {"requests_per_second": 4, "input_tokens": 1000, "output_tokens": 400}
@@ -14,10 +15,6 @@ def size(shipped_sizer):
         return shipped_sizer.size(Job.model_validate({"serve": {"model": "llama-3.1-8b", **serve}}))
 
     return sized
-
-
-def on(sizing, gpu_type):
-    return next(one for one in sizing.candidates if one.gpu_type == gpu_type)
 
 
 def shape(sizing):

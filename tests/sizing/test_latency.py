@@ -19,6 +19,7 @@ from planner.sizing.count import Tries
 from planner.sizing.endpoint import Replica
 from planner.sizing.engine import Known
 from planner.sizing.subject import gpu_facts
+from tests.sizing.conftest import figure_of
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
 MODEL = "llama-3.1-70b"
@@ -54,11 +55,6 @@ def serve(latency=None, **changes):
     load = {**LOAD, **changes.pop("load", {})}
     job = {"model": MODEL, "load": load, **changes}
     return job if latency is None else {**job, "latency": latency}
-
-
-def told(candidate, name):
-    """The figure of the trace, at the most that a replica may be planned for."""
-    return next(step.result.value for step in candidate.trace if step.result.name == name)
 
 
 def of(sizing, gpu_type):
@@ -197,7 +193,7 @@ def test_rules_that_switch_with_the_requests_in_flight_are_asked_one_by_one(
     sizing = sizer.size(Job.model_validate({"serve": serve({"tpot_ms": 60})}))
     assert sizing.candidates
     assert all(one.serving and one.serving.in_flight <= 32 for one in sizing.candidates)
-    assert all(told(one, "in_flight_high") <= 33 for one in sizing.candidates)
+    assert all(figure_of(one, "in_flight_high") <= 33 for one in sizing.candidates)
 
 
 def test_targets_are_kept_even_where_a_replica_takes_less_than_expected(size):
@@ -206,7 +202,7 @@ def test_targets_are_kept_even_where_a_replica_takes_less_than_expected(size):
     sizing = size(serve=serve(targets))
     assert of(sizing, H100)
     for one in sizing.candidates:
-        assert told(one, "ttft_ms") <= targets["ttft_ms"]
+        assert figure_of(one, "ttft_ms") <= targets["ttft_ms"]
         for name, most in targets.items():
             assert getattr(one.serving, name) <= most
         assert one.serving.in_flight <= one.serving.concurrency

@@ -2,7 +2,6 @@
 
 import pytest
 
-from planner.inputs.load import load_catalog
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
@@ -10,11 +9,6 @@ from planner.sizing import Sizer
 A100, B200, H100 = "a100-80gb-sxm", "b200-180gb-sxm", "h100-80gb-sxm"
 GIB_IN_MB = 1073.741824
 LOAD = {"requests_per_second": 10, "input_tokens": 500, "output_tokens": 200}
-
-
-@pytest.fixture(scope="module")
-def shipped():
-    return load_catalog()[0]
 
 
 @pytest.fixture(scope="module")

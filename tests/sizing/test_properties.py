@@ -1,7 +1,5 @@
 """What must hold for any job: more never needs less."""
 
-from decimal import Decimal
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,12 +67,3 @@ def test_what_is_planned_fits_what_the_gpus_offer(tighter, make, size):
     for one in tighter.size(Job.model_validate(make(size))).candidates:
         assert 0 < one.gpu_memory_mb <= one.gpu_capacity_mb
         assert one.gpus in (1, 2, 4) or one.gpus % 8 == 0
-
-
-@drawing(20)
-@given(st.integers(min_value=1, max_value=10_000_000))
-def test_memory_is_rounded_up_to_the_mb_and_never_beyond(shared_sizer, thousandths):
-    gb = Decimal(thousandths) / 10_000
-    sizing = shared_sizer.size(Job.model_validate({"fixed": {"gpu_memory_gb": gb}}))
-    for one in sizing.candidates:
-        assert 0 <= one.gpu_memory_mb - gb * 1000 < 1

@@ -1,6 +1,7 @@
 """How many copies of its shape a serving job needs on each GPU type to keep up with its load."""
 
 from planner.sizing.sizers import size_portfolio
+from tests.sizing.conftest import figure_of
 from tests.stated import changed
 
 H100, L4 = "h100-80gb-sxm", "l4-24gb"
@@ -10,10 +11,6 @@ def serve(per_second=None, **changes):
     load = {"requests_per_second": per_second, "input_tokens": 1000, "output_tokens": 500}
     job = {"model": "llama-3.1-8b", "context": 8192, "concurrency": 16, **changes}
     return job if per_second is None else {**job, "load": load}
-
-
-def figure_of(candidate, name):
-    return next(step.result.value for step in candidate.trace if step.result.name == name)
 
 
 def test_the_replicas_keep_up_at_the_planned_share_and_one_fewer_would_not(size):

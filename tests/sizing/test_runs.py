@@ -32,12 +32,15 @@ def on(sizing, gpu_type):
     return [one for one in sizing.candidates if one.gpu_type == gpu_type]
 
 
+@pytest.mark.parametrize(("utilization", "share"), [({}, 0.9), ({"run_utilization": 1}, 1)])
 @pytest.mark.parametrize("tune", [SHORT, LONG], ids=["short", "long"])
-def test_a_run_is_planned_with_its_error_and_the_share_of_hours_without_progress(size, tune):
-    candidates = size(tune=tune).candidates
+def test_a_run_is_planned_with_its_error_and_the_share_of_hours_without_progress(
+    sizer, tune, utilization, share
+):
+    candidates = sizer(**utilization).size(Job.model_validate({"tune": tune})).candidates
     assert candidates
     for one in candidates:
-        assert one.planned_hours == ceil(one.hours * 1.2 / 0.9)
+        assert one.planned_hours == ceil(one.hours * 1.2 / share)
 
 
 def test_a_run_within_a_week_is_offered_on_the_fewest_gpus_alone(size):
@@ -52,14 +55,6 @@ def test_more_gpus_are_offered_to_a_longer_one_as_long_as_it_ends_earlier(size):
     assert [one.gpus for one in offered] == [offered[0].gpus * 2**n for n in range(len(offered))]
     hours = [one.planned_hours for one in offered]
     assert hours == sorted(set(hours), reverse=True)
-
-
-def test_the_share_of_hours_is_a_policy_that_a_scenario_may_set(sizer):
-    job = Job.model_validate({"tune": SHORT})
-    candidates = sizer(run_utilization=1).size(job).candidates
-    assert candidates
-    for one in candidates:
-        assert one.planned_hours == ceil(one.hours * 1.2)
 
 
 def test_the_smallest_count_keeps_its_name_and_the_others_have_their_own(size):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from planner.inputs.load import load_catalog
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
@@ -12,16 +11,10 @@ from tests.stated import changed
 JOB = {"parameters_b": 8, "method": "lora", "batch": 2, "sequence": 512}
 
 
-@pytest.fixture(scope="module")
-def shipped_sizer(rules, settings):
-    catalog, _ = load_catalog(())
-    return Sizer(catalog, rules, settings(), Policies())
-
-
 @pytest.fixture
-def size(shipped_sizer):
+def size(whole_sizer):
     """`size(tune={...})` gives the sizing of a job by the catalog that ships."""
-    return lambda **job: shipped_sizer.size(Job.model_validate(job))
+    return lambda **job: whole_sizer.size(Job.model_validate(job))
 
 
 def rate(tuned):
@@ -65,27 +58,27 @@ def rate_on(sizer, gpus, **tune):
     return float(sizer.situation(job, "h100-80gb-sxm", gpus).number("tokens_per_s_per_gpu"))
 
 
-def test_sums_of_tensor_parallelism_are_hidden_with_megatron_alone(shipped_sizer):
+def test_sums_of_tensor_parallelism_are_hidden_with_megatron_alone(whole_sizer):
     split = {"sequence": 4096, "parallelism": {"tensor": 4}, "layer_kernels": "fused"}
-    rates = [rate_on(shipped_sizer, 8, **split, sharding=by) for by in ("megatron", "fsdp2")]
+    rates = [rate_on(whole_sizer, 8, **split, sharding=by) for by in ("megatron", "fsdp2")]
     assert rates[0] > 1.05 * rates[1]
 
 
-def test_the_host_keeps_dtensor_waiting_where_nothing_is_compiled(shipped_sizer):
+def test_the_host_keeps_dtensor_waiting_where_nothing_is_compiled(whole_sizer):
     """64 layers of Qwen3 32B over eight H100 took 1.35 to 2.03 s for 2,048 tokens."""
     split = {"batch": 1, "sequence": 2048, "parallelism": {"tensor": 8}, "sharding": "ddp"}
     seconds = [
-        2048 / 8 / rate_on(shipped_sizer, 8, **split, layer_kernels=kernels)
+        2048 / 8 / rate_on(whole_sizer, 8, **split, layer_kernels=kernels)
         for kernels in ("plain", "fused")
     ]
     assert 1.35 < seconds[0] < 2.03
     assert seconds[1] < 0.5
 
 
-def test_scales_that_are_not_quantized_are_unpacked_with_the_weights(shipped_sizer):
+def test_scales_that_are_not_quantized_are_unpacked_with_the_weights(whole_sizer):
     job = {"model": "llama-3.1-8b", "method": "qlora", "batch": 4, "sequence": 256}
     once, twice = (
-        rate_on(shipped_sizer, 1, **job, double_quantization=kind) for kind in (False, True)
+        rate_on(whole_sizer, 1, **job, double_quantization=kind) for kind in (False, True)
     )
     assert once > 1.1 * twice
 

@@ -6,19 +6,14 @@ Measured runs are those of benchmarks/accuracy.
 import pytest
 from hypothesis import given, strategies
 
-from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.load import load_catalog
 from planner.inputs.scenario.job import Job
-from planner.inputs.scenario.scenario import Policies
-from planner.inputs.settled import settled_settings
-from planner.sizing import Sizer
 from tests.properties.questions import drawing
 
 
 @pytest.fixture(scope="module")
-def sizer():
-    catalog, _ = load_catalog()
-    rules, _ = load_rules()
-    return Sizer(catalog, rules, settled_settings(rules), Policies())
+def sizer(whole_sizer):
+    return whole_sizer
 
 
 @pytest.fixture(scope="module")

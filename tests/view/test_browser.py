@@ -12,6 +12,8 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.conftest import CONTRASTS
+
 ROOT = Path(__file__).parents[2]
 PLAN = quote("out/plan.json", safe="")
 PAGES = ("", f"plan?of={PLAN}", f"what-if?of={PLAN}", f"job?of={PLAN}", f"sensitivity?of={PLAN}",
@@ -65,20 +67,8 @@ def test_every_page_is_quiet_never_scrolls_sideways_and_can_be_read_aloud(tab, a
 def test_text_and_buttons_stand_out_from_their_ground(tab, address, scheme):
     page = tab(color_scheme=scheme)
     page.goto(f"{address}what-if?of=small%2Fplan.json")
-    contrasts = page.evaluate(
-        """() => {
-          const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(v => {
-            v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
-            return .2126 * r + .7152 * g + .0722 * b; };
-          const ground = e => { for (; e; e = e.parentElement) {
-            const c = getComputedStyle(e).backgroundColor;
-            if (!c.endsWith(", 0)")) return light(c); } return 1; };
-          return ["main button", "label", "legend", ".faint", "header a", "input"].map(name => {
-            const e = document.querySelector("main " + name) || document.querySelector(name);
-            const a = light(getComputedStyle(e).color), b = ground(e);
-            return (Math.max(a, b) + .05) / (Math.min(a, b) + .05); }); }"""
-    )
-    assert min(contrasts) >= 4, contrasts
+    names = ["main button", "main label", "main legend", "main .faint", "header a", "main input"]
+    assert min(page.evaluate(CONTRASTS, names)) >= 4
 
 
 def test_two_tabs_ask_what_if_by_keyboard_alone_and_each_gets_its_answer(tab, address):
