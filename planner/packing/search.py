@@ -56,7 +56,7 @@ solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit for first-fit; then, if there is no plan yet, for any plan;
 and the gap at which any will do."""
-_IDLE_SHARES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12)
+_IDLE_SHARES = (0.1, 0.04, 0.02, 0.01)
 """Shares of the GPU-hours that runs may leave idle if they find no room otherwise."""
 _FEW_MODES, _DRAWN = 3_000, 6
 """Up to this many modes, ways to run units are drawn at random; and how many."""
@@ -345,11 +345,11 @@ class Search:
         return placed is not None and self._found.keep(*placed)
 
     def _leave_idle(self) -> None:
-        """Leave runs a share of the GPU-hours idle, the least that lets all find room."""
+        """Leave runs a share of the GPU-hours idle, less and less as long as that is cheaper."""
         for share in _IDLE_SHARES if self._runs else ():
             values = self._cheaper(with_idle_hours(self._master, share))
-            if not values or self._on_nodes(values):
-                return
+            if values:
+                self._on_nodes(values)
 
     def _draw(self) -> None:
         """Lay out runs on the nodes of the bound in ways drawn at random, if they are few."""
