@@ -85,7 +85,7 @@ def late_figures(path: Path, stated: Iterable[str], horizon: Horizon) -> Iterato
     for key in stated:
         if Quarter.parse(key) >= end:
             message = f"{key} lies after the horizon, which ends with {horizon.labels[-1]}"
-            yield Fault((*path, key), message, at_key=True)
+            yield Fault((*path, key), message, "leave it out", at_key=True)
 
 
 def held_figures(path: Path, stated: Mapping[str, object], horizon: Horizon) -> Iterator[Fault]:
