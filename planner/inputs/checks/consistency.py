@@ -468,21 +468,10 @@ def _deliveries(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
 
 
 def _end_of_sale(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
-    horizon = whole.scenario.horizon
-    if offer.end_of_sale is None:
-        return
-    as_of, first = horizon.earliest_order, horizon.first_quarter
-    if offer.end_of_sale < as_of:
+    as_of = whole.scenario.horizon.earliest_order
+    if offer.end_of_sale is not None and offer.end_of_sale < as_of:
         message = f"{offer.end_of_sale} has passed on the day of the plan, {as_of}"
         yield Fault((*path, "end_of_sale"), message, "leave the offer out")
-    elif (
-        horizon.order_day(first.start - timedelta(weeks=offer.lead_time_weeks)) > offer.end_of_sale
-    ):
-        yield Fault(
-            (*path, "end_of_sale"),
-            f"what is ordered by {offer.end_of_sale} is delivered before {first}",
-            "a node enters service when it is delivered: count it under `fleet:`",
-        )
 
 
 def _retired(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
