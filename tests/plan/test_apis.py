@@ -57,7 +57,7 @@ RARE = {"rare": endpoint(0.01)}
 
 
 def test_a_job_on_an_api_is_said_to_run_there():
-    plan = planner.plan(scenario(RARE, {"hosted": hosted()}))
+    plan = planner.plan(scenario(RARE, {"hosted": hosted()}, offers={}))
     (row,) = [line for line in planner.explain(plan).to_markdown().splitlines() if "rare" in line]
     assert "| API: 1 on hosted |" in row
 

@@ -348,16 +348,6 @@ def _both_allowed_and_excluded(whole: Whole) -> Iterator[Fault]:
             yield Fault(path, f"{gpu_type!r} is both allowed and excluded", "keep one of them")
 
 
-def _nothing_to_run_on(whole: Whole) -> Iterator[Fault]:
-    scenario = whole.scenario
-    if scenario.jobs and not scenario.fleet and not scenario.offers:
-        yield Fault(
-            (),
-            "nothing is owned and nothing is offered, so nothing can run anywhere",
-            "add nodes under `fleet:` or `offers:`",
-        )
-
-
 def _budget(whole: Whole) -> Iterator[Fault]:
     for key in ("capex_usd", "opex_usd", "total_usd"):
         with suppress(NotKnown):
@@ -675,7 +665,7 @@ def _quota(whole: Whole, path: Path, team: Team) -> Iterator[Fault]:
 
 
 _OF_ALL: tuple[_Check, ...] = (
-    *(_horizon, _both_allowed_and_excluded, _nothing_to_run_on, _budget, misstated),
+    *(_horizon, _both_allowed_and_excluded, _budget, misstated),
     *(_derived, running, nothing_to_keep),
 )
 _OF_NODES: tuple[_CheckOfEntry, ...] = (_unstated, node_sites, site_needs)
