@@ -148,11 +148,16 @@ def drawn_document(plan: Plan) -> Document:
 def jobs_document(plan: Plan) -> Document:
     """List jobs with what each runs on, and what a unit would add on the next best GPU type."""
 
+    def others(job: PlannedJob) -> list[Alternative]:
+        return [one for one in job.alternatives if one.gpu_type not in dict(job.gpu_types)]
+
     def next_best(job: PlannedJob) -> Alternative | None:
-        taken = dict(job.gpu_types)
-        known = [one for one in job.alternatives if one.gpu_type not in taken]
-        priced = [one for one in known if one.extra_cents is not None]
+        priced = [one for one in others(job) if one.extra_cents is not None]
         return min(priced, key=lambda one: (one.extra_cents or 0, one.way), default=None)
+
+    def named(row: tuple[PlannedJob, Alternative | None]) -> str:
+        none = "no other can be had" if others(row[0]) else "no other that it may use"
+        return row[1].way if row[1] else none
 
     return (
         Heading(plan.scenario, 1),
@@ -160,7 +165,7 @@ def jobs_document(plan: Plan) -> Document:
             [(job, next_best(job)) for job in plan.jobs],
             ("Job", "name", lambda row: row[0].name),
             ("Runs on", "text", lambda row: _runs_on(row[0])),
-            ("Next best", "text", lambda row: row[1].way if row[1] else "no other in play"),
+            ("Next best", "text", named),
             (
                 "Extra a unit, USD",
                 "number",

@@ -24,18 +24,8 @@ _CODE = re.compile(f"{_CODE_BEGINS}(.*?){_CODE_ENDS}")
 _QUOTED = re.compile(r"`([a-z_]+(?:\.[a-z_]+)*(?:: [a-z]+)?)`")
 """A key of a scenario, perhaps with its value, as the planner writes it: `kind: hourly`."""
 
-_ONE_OF = {
-    "GPUs": "GPU",
-    "adapters": "adapter",
-    "cores": "core",
-    "nodes": "node",
-    "passes": "pass",
-    "quarters": "quarter",
-    "sequences": "sequence",
-    "tokens": "token",
-    "years": "year",
-}
-"""Units of figures that are often one."""
+_ONE_OF = {"copies": "copy", "matrices": "matrix", "passes": "pass"}
+"""Units that lose more than an `s` where there is one."""
 
 _ONE_FOR_ONE = "×·–—−÷‘’“”─│≈\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}", "x.---/''\"\"-|~  "
 _ASCII: dict[int, int | str] = {
@@ -203,7 +193,8 @@ def with_unit(value: object, unit: str) -> str:
     """
     noun, space, rest = unit.partition(" ")
     if value == 1 and not isinstance(value, bool):
-        noun = _ONE_OF.get(noun, noun)
+        counted = noun.isalpha() and len(noun) > len("ms")
+        noun = _ONE_OF.get(noun, noun.removesuffix("s") if counted else noun)
     return f"{figure(value)} {noun}{space}{rest}".rstrip()
 
 

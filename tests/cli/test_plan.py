@@ -44,7 +44,7 @@ def test_explain_without_a_job_lists_them_with_the_next_best_gpu_type(plan_json,
             for one in job["alternatives"]
             if one["gpu_type"] not in taken and one["extra_cents"] is not None
         ]
-        assert (min(others)[1] if others else "no other in play") in line
+        assert (min(others)[1] if others else "no other that it may use") in line
 
 
 def test_out_writes_both_files_and_says_so_on_standard_error(scenario, run):

@@ -210,6 +210,10 @@ def test_what_an_earlier_plan_ordered_and_the_fleet_lacks_is_told():
     there = mine | {"site": "there"}
     assert told(mine=mine) == [reserved]
     assert told(mine=mine, theirs=there | {"retires": "2028Q1"}) == []
+    nothing = after | {"offers": {}}
+    with pytest.raises(InfeasibleError) as refusal:
+        planner.plan(nothing, previous=made)
+    assert f"worth a second look: {bought} (fleet)" in refusal.value.reasons
     after["horizon"] = after["horizon"] | {"as_of": "2026-11-02"}
     assert told() == []
 
