@@ -152,7 +152,7 @@ def yaml_lines(key: str, value: object, indent: str = "") -> Iterator[str]:
 UNITS = {
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
     *("ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days"),
-    *("week", "weeks", "month", "months", "quarter", "year", "years"),
+    *("week", "weeks", "month", "months", "quarter", "quarters", "year", "years"),
     *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent", "1k", "million", "1m"),
 }
 """Words of a key that tell the unit of its figure."""
@@ -241,11 +241,16 @@ def did_you_mean(word: str, choices: Iterable[str], most: int = 1) -> str | None
 
 def key_meant(key: str, known: Collection[str]) -> str | None:
     """Return `did you mean 'power_kw'?`; for another unit, say that the figure changes, too."""
-    hint, asked = did_you_mean(key, known), pieces(key)
-    meant = {word for name in nearest(key, known, most=1) for word in pieces(name)}
-    if (asked - meant) & UNITS and (meant - asked) & UNITS:
+    hint = did_you_mean(key, known)
+    if hint and in_other_unit(key, *nearest(key, known, most=1)):
         return f"{hint} It has another unit: convert the figure"
     return hint
+
+
+def in_other_unit(key: str, meant: str) -> bool:
+    """Return whether two keys name different units."""
+    asked, there = pieces(key), pieces(meant)
+    return bool((asked - there) & UNITS and (there - asked) & UNITS)
 
 
 def listed(items: Sequence[str], conjunction: str = "and", most: int | None = None) -> str:

@@ -249,9 +249,12 @@ def unknown_reference(
         message += f", it contains the non-Latin letter {letter}"
     if several:
         return message, f"did you mean {several[0]!r}?"
+    if sort == "model" and (size := _SIZE.fullmatch(name)):
+        return message, f"a size is `parameters_b: {size[1]}`, beside its `family`"
     return message, did_you_mean(name, names, 3) or _listing(sort, names)
 
 
+_SIZE = re.compile(r"([0-9.]+) ?[bB]?")
 _A_SLIP = 0.9
 """The similarity from which a name counts as a misspelling of another."""
 _SAME_PIECES = re.compile(r"(?P<form>sxm|pcie|nvl)[0-9]*|(?P<size>[0-9]+)g(?:i?b)?")

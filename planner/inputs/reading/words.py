@@ -218,12 +218,13 @@ def _not_a_choice(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]
     if mistake.value is None:
         hint = _choice_hint(mistake.path, choices) if len(choices) == 1 else None
         return f"is empty, it must be {among}", hint
-    hint = None if len(choices) == 1 else _choice_meant(shape, mistake, choices)
-    return f"{described(mistake.value)} is not {among}", hint
+    return f"{described(mistake.value)} is not {among}", _choice_meant(shape, mistake, choices)
 
 
 def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -> str | None:
     """Say which choice was meant, or which key beside it has such a value."""
+    if isinstance(mistake.value, tuple):
+        return f"one stands here, such as {choices[0]}"
     said = str(mistake.value)
     figures = set(_FIGURE.findall(said)).intersection(choices)
     if len(figures) == 1 and isinstance(mistake.value, str) and not EXPONENT.fullmatch(said):
@@ -233,8 +234,9 @@ def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -
     if near := nearest(said, choices, most=1):
         is_number = isinstance(mistake.value, Decimal)
         return f"write {near[0]}" if is_number else f"did you mean {near[0]!r}?"
-    if beside := shape.choosing(mistake.path, said):
-        return f"here that is `{beside}: {said}`"
+    for word in (said, *values_for(said)):
+        if beside := shape.choosing(mistake.path, word):
+            return f"here that is `{beside}: {word}`"
     parts = [one for one in choices if pieces(one) <= pieces(said)]
     return f"did you mean {max(parts, key=len)!r}?" if parts else None
 
