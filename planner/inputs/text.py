@@ -152,7 +152,7 @@ def yaml_lines(key: str, value: object, indent: str = "") -> Iterator[str]:
 UNITS = {
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
     *("ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days"),
-    *("week", "weeks", "month", "months", "quarter", "quarters", "year", "years"),
+    *("week", "weeks", "month", "months", "quarter", "year", "years"),
     *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent", "1k", "million", "1m"),
 }
 """Words of a key that tell the unit of its figure."""
@@ -249,8 +249,9 @@ def key_meant(key: str, known: Collection[str]) -> str | None:
 
 def in_other_unit(key: str, meant: str) -> bool:
     """Return whether two keys name different units."""
-    asked, there = pieces(key), pieces(meant)
-    return bool((asked - there) & UNITS and (there - asked) & UNITS)
+    asked, there = ({f"{one.removesuffix('s')}s" for one in pieces(name)} for name in (key, meant))
+    units = {f"{unit.removesuffix('s')}s" for unit in UNITS}
+    return bool((asked - there) & units and (there - asked) & units)
 
 
 def listed(items: Sequence[str], conjunction: str = "and", most: int | None = None) -> str:
