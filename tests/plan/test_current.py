@@ -323,6 +323,19 @@ def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(moved):
     assert current(plan).cost_cents == 200_000
 
 
+def test_a_unit_moves_where_its_gpu_type_ends_within_the_horizon():
+    """The L40S retire in the second quarter, and a fixed unit keeps one GPU type over both."""
+    ends = (
+        ("count: 1, site: there", "count: 1, site: there, retires: 2027Q2"),
+        ("b: {node_type: xe9680-h100", "b: {node_type: xe7740-l40s"),
+        ("  whole: {fixed: {gpus: 16}, team: blue}\n", ""),
+        ("xe9680-h100/here/2, gpus: 4", "xe7740-l40s/there/1, gpus: 4"),
+    )
+    (move,) = current(make_plan(load(*ends))).moves
+    told = "no l40s-48gb can be in service in 2027Q2, and its units keep one GPU type"
+    assert move.reason == f"{told} over all quarters"
+
+
 def test_a_pin_to_a_pool_that_is_gone_says_so(moved):
     with pytest.raises(InfeasibleError, match=r"there .none of its nodes can be in service"):
         make_plan(carried_over(later(*GONE, PINNED), dumps(moved[1]), Path("plan.json")))
