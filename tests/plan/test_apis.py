@@ -11,6 +11,8 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.planning.store import loads
+from planner.reporting.sections.sensitivity import then_acquired
+from planner.whatif.results import summary_of
 from tests.plan.edits import noticed, refused
 from tests.stated import asked, question, table
 
@@ -60,6 +62,13 @@ def test_a_job_on_an_api_is_said_to_run_there():
     plan = planner.plan(scenario(RARE, {"hosted": hosted()}, offers={}))
     (row,) = [line for line in planner.explain(plan).to_markdown().splitlines() if "rare" in line]
     assert "| API: 1 on hosted |" in row
+
+
+def test_what_goes_to_an_api_is_told_where_plans_are_compared():
+    apis = {"hosted": hosted()}
+    before, after = scenario({"rare": endpoint(0.01, api=False)}, apis), scenario(RARE, apis)
+    assert "| API: 1 on hosted |" in planner.compare(before, after).to_markdown()
+    assert then_acquired(summary_of(plan_of(after))) == "nothing; an API for rare"
 
 
 def test_one_replica_on_two_gpus_is_not_shown_as_two_replicas():
