@@ -318,15 +318,16 @@ def _signed(text: str) -> str:
     return text if text.startswith("-") or not text.strip("0.") else f"+{text}"
 
 
-_DIME = Fraction(1, 10)
-"""From this price of a unit on, dollars are shown to the cent; below, to a hundredth of one."""
+_TENTH = Fraction(1, 10)
+"""From here on, dollars are shown to the cent and seconds to a tenth; below, to a hundredth of
+these."""
 WRITTEN: Mapping[Style, WrittenStyle] = {
     "usd": WrittenStyle(100, lambda dollars: _rounded(dollars, 0), "#,##0"),
     "thousands": WrittenStyle(100_000, lambda thousands: _rounded(thousands, 0), "#,##0"),
     "cents": WrittenStyle(100, lambda dollars: _rounded(dollars, 2), "#,##0.00"),
     "rate": WrittenStyle(
         100,
-        lambda dollars: _rounded(dollars, 2 if abs(dollars) >= _DIME or not dollars else 4),
+        lambda dollars: _rounded(dollars, 2 if abs(dollars) >= _TENTH or not dollars else 4),
         "[=0]0.00;[<0.1]0.0000;#,##0.00",
     ),
     "count": WrittenStyle(1, lambda number: _rounded(number, 0), "#,##0"),
@@ -354,7 +355,11 @@ WRITTEN: Mapping[Style, WrittenStyle] = {
     "three_digits": WrittenStyle(
         1, lambda number: f"{float(number):{',.0f' if abs(number) >= 100 else '.3g'}}", "General"
     ),
-    "seconds": WrittenStyle(1000, lambda seconds: _rounded(seconds, 1), "#,##0.0"),
+    "seconds": WrittenStyle(
+        1000,
+        lambda seconds: _rounded(seconds, 1 if seconds >= _TENTH else 3),
+        "[<0.1]0.000;#,##0.0",
+    ),
     "number": WrittenStyle(1, lambda number: _trimmed(number, 4), "General"),
     "gap": WrittenStyle(1, lambda gap: gap_percent(float(gap)), "0.0000 %"),
     "day": WrittenStyle(1, str, "yyyy-mm-dd"),

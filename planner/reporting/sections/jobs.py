@@ -277,7 +277,9 @@ def demand_section(traced: TracedPlan) -> Iterator[Block]:
     plan, most = traced.plan, traced.detail.jobs
     if shared := [job.name for job in plan.jobs if job.replicas]:
         yield Paragraph(f"Of {', '.join(shared)}, as many run as take the traffic.", tone="faint")
-    caption = "Units asked for, by quarter: replicas of a model, or tuning jobs with all their runs"
+    caption = (
+        "Units asked for, by quarter: endpoints, stated replicas, tuning jobs with all their runs"
+    )
     if len(plan.jobs) > most:
         caption += f"; the first {most:,} of {len(plan.jobs):,} jobs"
     yield table(
