@@ -259,6 +259,10 @@ def _nodes_by_site(traced: TracedPlan) -> Table:
     )
 
 
+_NO_CREDIT = {"commitments", "moves"}
+"""Costs that are no payments, but raise the net present cost."""
+
+
 def _paid(traced: TracedPlan) -> Table:
     """Show money by quarter, or by year if there are many, down to the net present cost."""
     costs, accounts = traced.plan.costs, traced.accounts
@@ -270,15 +274,17 @@ def _paid(traced: TracedPlan) -> Table:
     groups = {
         "Capital": [at for at in every if costs[at].name in CAPEX],
         "Running cost": [at for at in every if costs[at].name not in (*CAPEX, *NOT_PAID)],
-        "Credits": [at for at in every if costs[at].name in NOT_PAID],
+        "Credits": [at for at in every if costs[at].name in NOT_PAID - _NO_CREDIT],
+        "Not paid within the horizon": [at for at in every if costs[at].name in _NO_CREDIT],
     }
+    paid = groups["Capital"] + groups["Running cost"]
     rows = [
         (f"{title} ({listed([costs[at].name for at in lines])})", lines)
         for title, lines in groups.items()
         if lines
     ]
-    if groups["Credits"]:
-        rows.insert(-1, ("All that is paid", groups["Capital"] + groups["Running cost"]))
+    if len(paid) < len(costs):
+        rows.insert(sum(lines[0] in paid for _, lines in rows), ("All that is paid", paid))
 
     def cell(row: tuple[str, Sequence[int]], chosen: tuple[int, ...]) -> Figure:
         if chosen:
