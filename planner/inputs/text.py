@@ -153,6 +153,7 @@ UNITS = {
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
     *("ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days"),
     *("week", "weeks", "month", "months", "quarter", "year", "years"),
+    *("sample", "samples", "token", "tokens"),
     *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent", "1k", "million", "1m"),
 }
 """Words of a key that tell the unit of its figure."""

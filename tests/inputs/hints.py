@@ -226,7 +226,7 @@ BY_THE_WRITER = (
     r"add nodes under .*|a node enters service when .*",
     r"name the node of each unit as it is today|list those that go on in .*|add one, .*",
     r"state the nameplate of the whole node.*|state both figures of the same node, .*",
-    r"write a number alone, in the unit of the key|write a plain number, such as 12",
+    r"write a number alone, in the unit of the key|write a plain number, such as 12|put the text in quotes",
     r"write the quarter in which they entered service",
     r"state sites\.\S+\.racks, or .*|name it in one of them: .*",
     r"all money is in USD: .*|`planner catalog list \w+` lists them, .*",

@@ -234,7 +234,7 @@ def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -
     if near := nearest(said, choices, most=1):
         is_number = isinstance(mistake.value, Decimal)
         return f"write {near[0]}" if is_number else f"did you mean {near[0]!r}?"
-    for word in (said, *values_for(said)):
+    for word in (said, *(() if said.casefold() in _TRUTHS else values_for(said))):
         if beside := shape.choosing(mistake.path, word):
             return f"here that is `{beside}: {word}`"
     parts = [one for one in choices if pieces(one) <= pieces(said)]
@@ -254,6 +254,8 @@ def _wrong_type(shape: FieldTree, mistake: _Mistake, wanted: str) -> tuple[str, 
         return f"is empty, it must be {wanted}", _nothing_meant(shape, mistake.path, wanted)
     if isinstance(value, str) and "number" in wanted and EXPONENT.fullmatch(value):
         return f"{described(value)} is beyond every number that is read here", None
+    if meant := mistake.context.get("meant"):
+        wanted = f"a calendar quarter, write it as {meant}"
     return f"{described(value)} is not {wanted}", _hint_for(shape, mistake, wanted, value)
 
 
@@ -273,6 +275,8 @@ def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -
             hint = "write true"
         case "text", bool():
             hint = f"put it in quotes: '{described(value)}'"
+        case "text", dict():
+            hint = "put the text in quotes"
         case "text", (first, *_):
             hint = f"one stands here, such as {described(first)}"
         case "a list", str() if (choices := shape.choices((*mistake.path, 0))) and (
