@@ -239,7 +239,7 @@ BY_THE_WRITER = (
     r"take a smaller model of the same family|raise `context`, or leave it out",
     r"count the weights of the checkpoint|count all tokens of (?:the data set|a day), .*",
     r"a rank is a small part of the width|a name has at most 120 characters",
-    r"replace that rule by its id|give one of them another id",
+    r"replace that rule by its id|give one of them another id|state it under `overrides:`",
     r"write a number; `applies` also takes .*|write true or false, without quotes",
     r"write each under its id: .*|keep one of them, without these marks|write the character itself",
     r"use single quotes, they take a backslash as it is",

@@ -47,7 +47,7 @@ def _meant(text: str) -> str:
 def no_quarter(value: object) -> PydanticCustomError:
     """What is wrong with a number, a list or nothing where a quarter belongs."""
     context: dict[str, object] = {"stated": value}
-    if isinstance(value, int) and value >= FIRST_YEAR:
+    if isinstance(value, int) and FIRST_YEAR <= value <= LAST_YEAR:
         context["meant"] = _meant(str(value))
     return PydanticCustomError("quarter_type", "no calendar quarter", context)
 
