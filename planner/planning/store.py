@@ -380,6 +380,7 @@ def carried_over(
                 *((text, "fleet") for text in _not_in_fleet(scenario, earlier)),
                 *((text, "fleet") for text in _without_support(scenario, earlier, saved.inputs)),
                 *((text, "jobs") for text in _growing_anew(scenario, saved.inputs)),
+                *((text, "jobs") for text in _no_longer_served(scenario, earlier, saved.inputs)),
             ),
         }
     )
@@ -469,6 +470,28 @@ def _growing_anew(scenario: ResolvedScenario, before: Inputs | None) -> Iterator
         yield (
             f"{some_of(anew, 3)}: growth begins anew in {horizon.first_quarter}, so that less is "
             "asked there than the earlier plan had; state what it has grown to"
+        )
+
+
+def _no_longer_served(
+    scenario: ResolvedScenario, earlier: Plan, before: Inputs | None
+) -> Iterator[str]:
+    """Name deployments of what was tuned before the horizon, if no job serves such a model."""
+    if before is None:
+        return
+    first = str(scenario.horizon.first_quarter)
+    at = earlier.quarters.index(first) if first in earlier.quarters else -1
+    models = {job.serve.model for job in scenario.jobs.values() if job.serve} - {None}
+    ended = [
+        job.name
+        for job in earlier.jobs
+        if job.derived_from and job.units[at] and job.name not in scenario.jobs
+        if (tune := before.scenario.jobs[job.derived_from].tune) and tune.model not in models
+    ]
+    if ended:
+        yield (
+            f"{some_of(ended, 3)}: what was tuned before {first} is not served there any more, as "
+            "it was in the earlier plan; state such endpoints as jobs of their own (`serve`)"
         )
 
 

@@ -236,6 +236,21 @@ def test_support_that_a_bought_node_loses_in_the_fleet_is_told():
     assert not [one for one in told(support_usd_per_year=9000) if "no longer counted" in one]
 
 
+def test_a_deployment_of_what_was_tuned_before_the_horizon_is_told_where_nobody_serves_it():
+    tune = {"model": "llama-3.1-8b", "method": "lora", "dataset_tokens": 10**6, "deploy": True}
+    fleet = {"mine": {"node_type": "xe9680-h100", "count": 1}}
+    before = question(3) | {"fleet": fleet, "jobs": {"style": {"tune": tune}}}
+    after = before | {"horizon": before["horizon"] | {"first_quarter": "2027Q2"}}
+    made = planner.plan(before)
+
+    def told(**more):
+        plan = planner.plan(after | {"jobs": before["jobs"] | more}, previous=made)
+        return [one for one in plan.warnings if "is not served there any more" in one]
+
+    assert told()[0].startswith("style-serving: what was tuned before 2027Q2")
+    assert told(chat={"serve": {"model": "llama-3.1-8b"}}) == []
+
+
 def test_growth_that_begins_anew_after_an_earlier_plan_is_told():
     load = {"requests_per_second": 1, "growth_per_quarter": 0.5, "input_tokens": 10}
     serve = {"model": "llama-3.1-8b", "load": load | {"output_tokens": 10}}
