@@ -1,7 +1,7 @@
 """APIs by the token: one optimum with what is bought and rented, checked on its own."""
 
 import random
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -62,6 +62,14 @@ def test_a_job_on_an_api_is_said_to_run_there():
     plan = planner.plan(scenario(RARE, {"hosted": hosted()}, offers={}))
     (row,) = [line for line in planner.explain(plan).to_markdown().splitlines() if "rare" in line]
     assert "| API: 1 on hosted |" in row
+
+
+def test_a_report_without_a_node_has_no_table_without_rows():
+    made = planner.plan(scenario(RARE, {"hosted": hosted()}, offers={}))
+    lines = planner.report(made, what_if="none").to_markdown().splitlines()
+    below = [after for line, after in pairwise(lines) if line.startswith("| --- ")]
+    assert len(below) > 5
+    assert all(line.startswith("|") for line in below)
 
 
 def test_what_goes_to_an_api_is_told_where_plans_are_compared():

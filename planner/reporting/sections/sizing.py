@@ -568,7 +568,8 @@ def _answer(told: Explanation) -> str:
     job = told.job
     there = on_apis_text(job)
     if not told.chosen and there:
-        return f"Its requests are answered by APIs, which costs less than GPUs. Units: {there}."
+        cheaper = ", which costs less than GPUs" if told.verdicts else ""
+        return f"Its requests are answered by APIs{cheaper}. Units: {there}."
     if not told.chosen:
         return "It has no unit in any quarter, so nothing is planned for it."
     kept, counts = dict(job.ways), zip(told.quarters, job.units, strict=True)
