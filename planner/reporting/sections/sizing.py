@@ -330,7 +330,7 @@ def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> Iterator[Blo
     if first.phases:
         told = (
             "The peak is the largest phase, and the CUDA context and gaps beside it. nvidia-smi "
-            "typically shows more: it counts cache that is not needed."
+            "shows more where the GPU has room: it counts cache that is not needed."
         )
         if first.parts:
             told += (
