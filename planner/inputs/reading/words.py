@@ -351,7 +351,8 @@ def _out_of_bounds(mistake: _Mistake) -> tuple[str, str | None]:
     shown = described(mistake.value)
     if isinstance(mistake.value, str) and "%" in mistake.value:
         shown, bound = mistake.value, f"{Decimal(bound) * 100:f}%"
-    return f"{shown} is {words} {bound}", _percent_hint(mistake) or _none_hint(mistake)
+    hint = _percent_hint(mistake) or _none_hint(mistake) or _watts_hint(mistake)
+    return f"{shown} is {words} {bound}", hint
 
 
 def _none_hint(mistake: _Mistake) -> str | None:
@@ -360,6 +361,16 @@ def _none_hint(mistake: _Mistake) -> str | None:
         case (*_, str(), "count") if mistake.value == 0:
             entry = dotted(mistake.path[:-1])
             return f"where there is none, leave `{entry}` out; an override says `delete: [{entry}]`"
+    return None
+
+
+def _watts_hint(mistake: _Mistake) -> str | None:
+    """Say that a power beyond every node was probably stated in W."""
+    value, most = mistake.value, mistake.context.get("le")
+    if isinstance(value, int | Decimal) and any(str(key).endswith("_kw") for key in mistake.path):
+        there = Decimal(value) / 1000
+        if most is not None and 0 < there <= most:
+            return f"write {there.normalize():f}, where that is in W: the key takes kW"
     return None
 
 
