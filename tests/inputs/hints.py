@@ -227,7 +227,7 @@ BY_THE_WRITER = (
     r"name the node of each unit as it is today|list those that go on in .*|add one, .*",
     r"state the nameplate of the whole node.*|state both figures of the same node, .*",
     r"write a number alone, in the unit of the key|write a plain number, such as 12",
-    r"put the text in quotes",
+    r"put the text in quotes|a remark begins with a blank before its `#`",
     r"write the quarter in which they entered service",
     r"state sites\.\S+\.racks, or .*|name it in one of them: .*",
     r"all money is in USD: .*|`planner catalog list \w+` lists them, .*",

@@ -267,6 +267,8 @@ def figure_hint(value: str, key: str, *, whole: bool) -> str | None:
     """Return a hint on what a text that holds a figure should have been, under this key."""
     usual = normalize("NFKC", value).translate(_DASHES).strip()
     word = usual.casefold()
+    if "#" in word[1:]:
+        return "a remark begins with a blank before its `#`"
     if word in _WORDS:
         return f"write {_WORDS.index(word) + 1}"
     if span := _BETWEEN.fullmatch(usual):
