@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -250,18 +249,16 @@ def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[CostStream])
 def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
     """Return the quarters, from 0, in which nodes of an offer may enter service.
 
-    They are ordered the lead time before, not before the day of the plan, and on a working day
-    that is not after the end of sale.
+    They are ordered the lead time before, or at the end of sale where that comes before it within
+    the same quarter, though not before the day of the plan.
     """
     horizon = inputs.scenario.horizon
-    found = []
-    for step, quarter in enumerate(horizon.all_quarters):
-        ordered = quarter.start - timedelta(weeks=offer.lead_time_weeks)
-        on_sale = offer.end_of_sale is None or horizon.order_day(ordered) <= offer.end_of_sale
-        offered = offer.available is None or quarter in offer.available
-        if horizon.earliest_order <= ordered and on_sale and offered:
-            found.append(step)
-    return tuple(found)
+    return tuple(
+        step
+        for step, quarter in enumerate(horizon.all_quarters)
+        if (offer.available is None or quarter in offer.available)
+        and horizon.order_day(quarter, offer.lead_time_weeks, offer.end_of_sale)
+    )
 
 
 def _running(

@@ -67,7 +67,7 @@ class ReportResult(Result):
         self.alternatives, self.sensitivity, _ = results
         self._plan, self._results = plan, tuple(filter(None, results))
         self._files: dict[str, str | bytes] = {}
-        with sound(plan.label):
+        with sound(plan.label, unless=plan.checked):
             self._documents = {
                 "justification": justification_document(plan._plan, beside, edition),
                 "quarterly": quarterly_document(plan._plan, beside, edition),
@@ -275,7 +275,7 @@ def export(
         return ExportResult(scenario.title, files, rows, read_from=scenario.read_from)
     plan = read_plan(cast("PlanSource", source))
     asked = quarter_of(plan._plan, quarter)
-    with sound(plan.label):
+    with sound(plan.label, unless=plan.checked):
         files = _EXPORTERS[what](plan._plan, asked)
         without = left_out(plan._plan, asked) if what == "watsonx" else []
     return ExportResult(plan.title, files, left_out=tuple(without), read_from=plan.read_from)

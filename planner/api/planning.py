@@ -105,6 +105,11 @@ class PlanResult(Result):
         return self._saved.label
 
     @property
+    def checked(self) -> bool:
+        """Whether it was held against its inputs; not so where those have changed or are gone."""
+        return self._saved.missing is None
+
+    @property
     def status(self) -> Literal["proved", "not proved"]:
         """Whether no plan costs less, within the asked gap."""
         return self._plan.proof.status
@@ -391,7 +396,7 @@ def explain(plan: PlanSource, job: str | None = None) -> ExplainResult | JobsRes
     saved = read_plan(plan)
     if job is None:
         return JobsResult(saved.title, saved)
-    with sound(saved.label):
+    with sound(saved.label, unless=saved.checked):
         return ExplainResult(explain_job(saved._plan, job))
 
 

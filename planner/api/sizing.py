@@ -561,7 +561,7 @@ def require_known(word: str, known: Iterable[str], what: str) -> None:
     if word in names:
         return
     ends = [name for name in names if name.rpartition("/")[2] == word]
-    begun = [name for name in names if name.startswith(f"{word}-")]
+    begun = [name for name in names if name.startswith(f"{word.casefold()}-")]
     near = did_you_mean(ends[0] if ends else word, names, 3)
     hint = f"did you mean {one_of([repr(name) for name in begun[:5]])}?" if begun else near
     raise InputError(

@@ -81,6 +81,14 @@ _SUMS = {"grand total", "sum", "subtotal", "total", "totals"}
 """What tables call a row that is no job."""
 
 
+_OTHER_TABLES = {
+    ("quarter", "count"): ("actuals", "`planner compare --actuals`"),
+    ("kind", "measured_gib"): ("measured runs", "`planner size --measured`"),
+    ("kind", "measured_gb"): ("measured runs", "`planner size --measured`"),
+}
+"""Columns of tables that others read, what they hold, and who reads them."""
+
+
 def import_table(
     file: FilePath,
     *,
@@ -123,6 +131,10 @@ def import_table(
         grid = workbook_grid(path, sheet)
     else:
         grid = csv_grid(text, str(path))
+    for columns, (kind, readers) in _OTHER_TABLES.items():
+        if not mapped and {*columns} <= {cell.text for cell in grid.header}:
+            hint = f"{readers} reads it"
+            raise InputError(Finding(f"holds {kind}, and no jobs", str(path), hint=hint))
     say(f"{path}: {grid.said}")
     for words in grid.hidden:
         warn(f"{path}: {words}")

@@ -28,7 +28,9 @@ from planner.inputs.text import (
     ScalarError,
     csv_text,
     did_you_mean,
+    difference,
     flow,
+    folded,
     key_meant,
     one_of,
     plain_value,
@@ -176,11 +178,15 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
     named = _column_of_names(grid, columns)
     attempts = Attempts()
     jobs: Jobs = {}
+    met: dict[str, str] = {}
     for row in grid.rows:
         name = row[named]
         fault = _fault_of_text(name)
+        first = met.setdefault(folded(name.text), name.text)
         if name.text in jobs:
             fault = f"the job {name.text!r} stands above already"
+        elif first != name.text:
+            fault = f"{name.text!r} differs from {first!r} in {difference(name.text, first)}"
         elif not name.text:
             fault = "the job has no name"
         elif not name.text.isprintable():

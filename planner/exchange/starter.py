@@ -20,6 +20,7 @@ from planner.exchange.cluster import KnownServers
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.reading.diagnostics import Attempts
+from planner.inputs.reading.hints import figure_hint
 from planner.inputs.reading.locate import shipped
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import Quarter
@@ -30,12 +31,14 @@ R = TypeVar("R")
 _TEMPLATE = "template.yaml"
 _BETWEEN = re.compile(r"[;\n]|,(?![0-9]{3}(?![0-9]))")
 """Separates answers, but not the digits of `1,200 users`."""
-_TRAFFIC = re.compile(r"(.+?)[:\s]+([0-9][0-9.,]*(?:e[0-9]+)?)\s*([^\s0-9][^0-9]*)", re.I)
+_TRAFFIC = re.compile(
+    r"(.+?)[:\s]+([0-9][0-9.,]*(?:e[0-9]+|[kmb](?=\s))?)\s*([^\s0-9][^0-9]*)", re.I
+)
 _BARE = re.compile(r"(.+?)[:\s]+[0-9][0-9.,]*")
 _METHOD = re.compile(r"(.+?)[:\s]+(\S+)")
 _OWNED = re.compile(r"(?:([0-9]{1,9})\s*[x×]?\s+)?(.+)")
-_OFFERED = re.compile(r"(\S+)\s+(.+?)(?:\s+at\s+\$?\s*([0-9][0-9.,]*(?:e[0-9]+)?))?", re.I)
-_SPAN = re.compile(r"(\S+?)(?:\s*(?:\.\.|\bto\b)\s*(\S+))?", re.IGNORECASE)
+_OFFERED = re.compile(r"(\S+)\s+(.+?)(?:\s+at\s+\$?\s*(\S+))?", re.I)
+_SPAN = re.compile(r"(\S+?)(?:\s*(?:\.\.|[–-](?=\s*20)|\bto\b)\s*(\S+))?", re.IGNORECASE)
 _UNITS = {
     "users": "users",
     "requests/s": "requests_per_second",
@@ -298,7 +301,7 @@ def _number(figure: str) -> str:
     try:
         found = Decimal(figure.replace(",", ""))
     except InvalidOperation:
-        raise ValueError(f"{figure!r} is no number", "write it as 1200 or 2e9") from None
+        raise ValueError(f"{figure!r} is no number", figure_hint(figure, "", whole=False)) from None
     if not 0 < found < _MOST:
         raise ValueError(f"{figure} is not above 0 and below {_MOST:,}")
     return f"{found:f}"

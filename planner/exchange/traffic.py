@@ -188,11 +188,15 @@ def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 row = json.loads(text)
                 figures = {what: row.get(name) for what, name in columns.items()}
                 yield number, figures | {"time": row[columns["time"]] / 1000}  # milliseconds
-            except (*_UNREADABLE, TypeError, KeyError, AttributeError):
+            except (TypeError, KeyError, AttributeError):
                 yield number, {}
+            except _UNREADABLE:
+                yield number, {"fault": "is not JSON: was the file cut off?"}
 
 
 def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
+    if fault := row.get("fault"):
+        raise ValueError(fault)
     if any(row.get("beyond", ())):
         raise ValueError("has more cells than the first line has columns")
     missing = [what for what in _NEEDED if row.get(what) in (None, "")]

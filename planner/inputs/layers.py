@@ -274,7 +274,8 @@ def _no_override(
 ) -> tuple[str, str | None]:
     if name in scenarios:
         return f"{name!r} is a scenario", "list its overrides here"
-    return f"there is no override {name!r}", did_you_mean(name, known)
+    all_of_them = f"known: {', '.join(known)}" if known else "state it under `overrides:`"
+    return f"there is no override {name!r}", did_you_mean(name, known) or all_of_them
 
 
 def _extended(base: YamlDocument, own: YamlDocument, findings: list[Finding]) -> YamlDocument:

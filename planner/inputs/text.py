@@ -153,6 +153,7 @@ UNITS = {
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
     *("ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days"),
     *("week", "weeks", "month", "months", "quarter", "year", "years"),
+    *("sample", "samples", "token", "tokens"),
     *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent", "1k", "million", "1m"),
 }
 """Words of a key that tell the unit of its figure."""
@@ -241,11 +242,17 @@ def did_you_mean(word: str, choices: Iterable[str], most: int = 1) -> str | None
 
 def key_meant(key: str, known: Collection[str]) -> str | None:
     """Return `did you mean 'power_kw'?`; for another unit, say that the figure changes, too."""
-    hint, asked = did_you_mean(key, known), pieces(key)
-    meant = {word for name in nearest(key, known, most=1) for word in pieces(name)}
-    if (asked - meant) & UNITS and (meant - asked) & UNITS:
+    hint = did_you_mean(key, known)
+    if hint and in_other_unit(key, *nearest(key, known, most=1)):
         return f"{hint} It has another unit: convert the figure"
     return hint
+
+
+def in_other_unit(key: str, meant: str) -> bool:
+    """Return whether two keys name different units."""
+    asked, there = ({f"{one.removesuffix('s')}s" for one in pieces(name)} for name in (key, meant))
+    units = {f"{unit.removesuffix('s')}s" for unit in UNITS}
+    return bool((asked - there) & units and (there - asked) & units)
 
 
 def listed(items: Sequence[str], conjunction: str = "and", most: int | None = None) -> str:

@@ -541,6 +541,16 @@ class Problem:
         mine = {self.pools[pool].home for pool in group.pools}
         return frozenset(number for number, pool in enumerate(self.pools) if pool.home in mine)
 
+    def can_have(self, gpu_type: str, quarter: int) -> bool:
+        """Return whether any node with such GPUs is owned in a quarter, or may be acquired."""
+        mine = [at for at, pool in enumerate(self.pools) if pool.gpu_type == gpu_type]
+        return any(self.pools[at].owned_in(quarter) for at in mine) or any(
+            supply.unit_cost_cents[entry] is not None
+            for supply in self.supplies
+            if supply.pool in mine
+            for entry in supply.entries(quarter)
+        )
+
     def open_to(self, job_class: int, position: int) -> tuple[tuple[int, Mode], ...]:
         """Return modes to which one piece may change without taking more of any quota."""
         asked = self.classes[job_class]

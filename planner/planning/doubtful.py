@@ -132,12 +132,23 @@ def _lead_time(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
         return
     horizon = inputs.scenario.horizon
     arrives = horizon.earliest_order + timedelta(weeks=weeks)
-    last = max(set(horizon.all_quarters) & set(offer.available or horizon.all_quarters))
-    if arrives > last.start:
+    served = set(horizon.all_quarters) & set(offer.available or horizon.all_quarters)
+    told = ""
+    if arrives > max(served).start:
+        told = (
+            f"ordered on {horizon.earliest_order}, the first day, it comes on {arrives}, too late "
+            f"for {max(served)}, the last"
+        )
+    elif not any(horizon.order_day(one, weeks, offer.end_of_sale) for one in served):
+        told = (
+            f"ordered by {offer.end_of_sale}, the end of its sale, it comes by "
+            f"{(offer.end_of_sale or arrives) + timedelta(weeks=weeks)}, too early for "
+            f"{min(served)}, the first"
+        )
+    if told:
         yield Note(
-            text=f"{name} takes {count_of(weeks, 'week')} from order to service: ordered on "
-            f"{horizon.earliest_order}, the first day, it comes on {arrives}, too late for {last}, "
-            "the last quarter that it could serve in; no plan can use it",
+            text=f"{name} takes {count_of(weeks, 'week')} from order to service: {told} quarter "
+            "that it could serve in; no plan can use it",
             origin=f"offers.{name}.lead_time_weeks",
         )
 

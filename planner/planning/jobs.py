@@ -217,7 +217,7 @@ def _obstacle(
         quarters = problem.classes[stage].quarters
         against = _no_pool(candidate, problem, quarters, sites)
         alone = [one for one in quarters if against and _no_pool(candidate, problem, (one,), sites)]
-        against = against or _too_few(candidate, problem, stage, sites)
+        against = against or _too_few(candidate, translation, stage, sites)
         if against := against or _beyond_quota(candidate.way, problem, stage):
             told |= {translation.quarters[one]: against for one in alone or quarters}
     every = {one for stage in stages for one in problem.classes[stage].quarters}
@@ -272,20 +272,23 @@ def _no_pool(
             least = min((nodes for nodes in most if nodes is not None), default=needed)
             if least >= needed:
                 return None
+            if not least:
+                reasons.append(f"no node of {pool.name} can be had")
+                continue
             wanted = count_of(needed, "whole node")
-            had = f"of which {least:,} can be had at most" if least else "of which none can be had"
-            reasons.append(f"it needs {wanted} of {pool.name}, {had}")
+            reasons.append(f"it needs {wanted} of {pool.name}, of which {least:,} can be had")
     where = f" at {' or '.join(sites)}" if sites else ""
     return "; ".join(reasons) or f"no such node is owned or offered{where}"
 
 
 def _too_few(
-    candidate: Candidate, problem: Problem, number: int, sites: Sequence[str]
+    candidate: Candidate, translation: Translation, number: int, sites: Sequence[str]
 ) -> str | None:
     """Say why all replicas of a unit of a job class can never be had; None if they may be.
 
     Runs may follow one another, so a few GPUs may do for all of them.
     """
+    problem = translation.problem
     job_class = problem.classes[number]
     chosen = next((one for one in job_class.modes if one.way == candidate.way), None)
     if chosen is None or chosen.shape.is_run:
@@ -300,7 +303,8 @@ def _too_few(
         taken = each * chosen.copies_in(quarter)
         most = sum((some or 0) * problem.pools[index].node.gpus for index, some in nodes.items())
         if None not in nodes.values() and taken > most:
-            return f"one unit takes {gpus_text(taken)}, at most {most:,} can be had"
+            label = translation.quarters[quarter]
+            return f"in {label} one unit takes {gpus_text(taken)}, at most {most:,} can be had"
     return None
 
 

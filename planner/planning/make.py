@@ -116,9 +116,11 @@ def make_plan(
 
 
 def _with_doubts(why: InfeasibleError, inputs: Inputs) -> InfeasibleError:
-    """Add figures that may be slips to the reasons of an InfeasibleError."""
+    """Add figures that may be slips, and what an earlier plan ordered, to the reasons."""
+    doubts = ((note.text, note.origin) for note in limiting_figures(inputs))
     looks = tuple(
-        f"worth a second look: {note.text} ({note.origin})" for note in limiting_figures(inputs)
+        f"worth a second look: {text} ({origin})"
+        for text, origin in (*doubts, *(one for one in inputs.since_earlier if one[1] == "fleet"))
     )
     return InfeasibleError(why.headline, (*why.reasons, *looks), why.remedies, why.lacking)
 

@@ -58,6 +58,7 @@ def warning_notes(
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_for_a_few_hours(inputs, plan),
+        *_on_part_of_a_node(inputs, plan),
         *_illustrative(inputs),
         *_on_apis(inputs, plan),
         *_at_all_hours(inputs),
@@ -365,6 +366,30 @@ def _for_a_few_hours(inputs: Inputs, plan: Plan) -> Iterator[Note]:
                 f"${rent.usd:f} per GPU-hour: an offer of `kind: hourly` would be weighed",
                 origin=f"offers.{offer.name}",
             )
+
+
+def _on_part_of_a_node(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Warn of tuning jobs that leave half of a node idle that is paid for their hours alone."""
+    least = {one.name: max(one.minimum_hours, one.step_hours or 1) for one in inputs.offers}
+    nodes = {
+        one.id: one
+        for one in plan.nodes
+        if one.hours and one.hours[1] - one.hours[0] > least[one.entry]
+    }
+    told: dict[str, int] = {}
+    for use in (use for uses in plan.placements for use in uses if use.node in nodes):
+        (name, gpus), *others = {(one.job, one.gpus) for one in use.occupants}
+        job, node = inputs.scenario.jobs[name], nodes[use.node]
+        if job.tune is None or job.tune.gpus or (job.run and job.run.hours) or others:
+            continue
+        if 2 * len(gpus) <= node.gpus:
+            told.setdefault(name, node.gpus)
+    for name, count in sorted(told.items()):
+        yield Note(
+            text=f"{name} runs on a part of a node of {count} GPUs that is paid for its hours "
+            f"alone: with `tune.gpus: {count}` a run would end sooner, and might cost less",
+            origin="jobs",
+        )
 
 
 def _illustrative(inputs: Inputs) -> Iterator[Note]:

@@ -513,6 +513,10 @@ def _why_it_moves(
         if rejection.gpu_type == pools[0].gpu_type:
             told = f"{rejection.message} ({rejection.rule})"
             yield f"it may not use {rejection.gpu_type}: {told}"
+    for quarter, label in enumerate(translation.quarters if job.keeps_gpu_type else ()):
+        if job.units[quarter] and not problem.can_have(pools[0].gpu_type, quarter):
+            told = f"no {pools[0].gpu_type} can be in service in {label}"
+            yield f"{told}, and its units keep one GPU type over all quarters"
     cents = inputs.scenario.move_cents(job.name)
     if cents:
         yield f"the cheapest plan found moves it, though that costs {usd(cents)}"

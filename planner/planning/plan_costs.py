@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
@@ -56,7 +55,9 @@ def acquisitions(inputs: Inputs, acquired: Iterable[Entering]) -> tuple[Acquisit
         level = offer.level(ordered)
         price = in_cents(level.unit_price_usd)
         term, left = offer.term_quarters or 1, len(quarters) - quarter
-        latest = quarters[quarter].start - timedelta(weeks=offer.lead_time_weeks)
+        order_by = inputs.scenario.horizon.order_day(
+            quarters[quarter], offer.lead_time_weeks, offer.end_of_sale
+        )
         lines.append(
             Acquisition(
                 offer=offer.name,
@@ -75,7 +76,7 @@ def acquisitions(inputs: Inputs, acquired: Iterable[Entering]) -> tuple[Acquisit
                 price_date=offer.price_date,
                 illustrative=offer.illustrative,
                 lead_time_weeks=offer.lead_time_weeks,
-                order_by=inputs.scenario.horizon.order_day(latest).isoformat(),
+                order_by=str(order_by),
                 term_quarters=offer.term_quarters,
                 step_hours=offer.step_hours,
                 committed_cents=count * price * max(0, term - left),

@@ -115,10 +115,14 @@ def loads(text: str, shown_as: str) -> Plan:
         _require_format(document, shown_as)
         _require_seal(document, shown_as)
     except json.JSONDecodeError as error:
-        cut = "was the file cut off, or edited by hand?"
-        hint = cut if text.startswith("{") else f"a plan is needed, as {_WRITES} it"
-        message = f"is not JSON: {error.msg}"
-        raise InputError(Finding(message, shown_as, error.lineno, error.colno, hint=hint)) from None
+        if text.startswith("{"):
+            message, hint = f"is not JSON: {error.msg}", "was the file cut off, or edited by hand?"
+            raise InputError(
+                Finding(message, shown_as, error.lineno, error.colno, hint=hint)
+            ) from None
+        of = shown_as if shown_as.endswith((".yaml", ".yml")) else "SCENARIO"
+        hint = f"`planner plan {of} --out DIR` writes DIR/plan.json, which is read here"
+        raise InputError(Finding("is not a plan", shown_as, hint=hint)) from None
     except (ValueError, RecursionError):
         message = "is not a plan: its JSON is nested too deep or holds no finite number"
         raise InputError(Finding(message, shown_as)) from None
@@ -160,10 +164,10 @@ def _require_format(document: object, shown_as: str) -> None:
     found = parts.get("format")
     if not isinstance(found, str):
         message, hint = "is not a plan: it states no `format` of one", f"{_WRITES} plan.json"
-    elif found.partition(".")[0] != FORMAT.partition(".")[0]:
-        message, hint = f"is a plan of format {found}, this planner reads {FORMAT}", _AGAIN
     elif "proof" not in parts:
         message, hint = "is not a plan: it states no `proof`", f"{_WRITES} plan.json"
+    elif found.partition(".")[0] != FORMAT.partition(".")[0]:
+        message, hint = f"is a plan of format {found}, this planner reads {FORMAT}", _AGAIN
     else:
         return
     raise InputError(Finding(message, shown_as, hint=hint))
@@ -324,11 +328,16 @@ def checked(saved: Saved) -> Saved:
 
 
 @contextmanager
-def sound(label: str) -> Iterator[None]:
-    """Call a function on a plan whose parts may not fit; raises CheckError if they do not."""
+def sound(label: str, *, unless: bool = False) -> Iterator[None]:
+    """Call a function on a plan whose parts may not fit; raises CheckError if they do not.
+
+    `unless` the plan has passed its check: then an error is a fault of the function, and passes.
+    """
     try:
         yield
     except _UNSOUND as error:
+        if unless:
+            raise
         message = f"its parts do not fit each other: {type(error).__name__}: {error}"
         raise CheckError((message,), label) from error
 
@@ -371,6 +380,7 @@ def carried_over(
                 *((text, "fleet") for text in _not_in_fleet(scenario, earlier)),
                 *((text, "fleet") for text in _without_support(scenario, earlier, saved.inputs)),
                 *((text, "jobs") for text in _growing_anew(scenario, saved.inputs)),
+                *((text, "jobs") for text in _no_longer_served(scenario, earlier, saved.inputs)),
             ),
         }
     )
@@ -460,6 +470,28 @@ def _growing_anew(scenario: ResolvedScenario, before: Inputs | None) -> Iterator
         yield (
             f"{some_of(anew, 3)}: growth begins anew in {horizon.first_quarter}, so that less is "
             "asked there than the earlier plan had; state what it has grown to"
+        )
+
+
+def _no_longer_served(
+    scenario: ResolvedScenario, earlier: Plan, before: Inputs | None
+) -> Iterator[str]:
+    """Name deployments of what was tuned before the horizon, if no job serves such a model."""
+    if before is None:
+        return
+    first = str(scenario.horizon.first_quarter)
+    at = earlier.quarters.index(first) if first in earlier.quarters else -1
+    models = {job.serve.model for job in scenario.jobs.values() if job.serve} - {None}
+    ended = [
+        job.name
+        for job in earlier.jobs
+        if job.derived_from and job.units[at] and job.name not in scenario.jobs
+        if (tune := before.scenario.jobs[job.derived_from].tune) and tune.model not in models
+    ]
+    if ended:
+        yield (
+            f"{some_of(ended, 3)}: what was tuned before {first} is not served there any more, as "
+            "it was in the earlier plan; state such endpoints as jobs of their own (`serve`)"
         )
 
 

@@ -148,11 +148,16 @@ def drawn_document(plan: Plan) -> Document:
 def jobs_document(plan: Plan) -> Document:
     """List jobs with what each runs on, and what a unit would add on the next best GPU type."""
 
+    def others(job: PlannedJob) -> list[Alternative]:
+        return [one for one in job.alternatives if one.gpu_type not in dict(job.gpu_types)]
+
     def next_best(job: PlannedJob) -> Alternative | None:
-        taken = dict(job.gpu_types)
-        known = [one for one in job.alternatives if one.gpu_type not in taken]
-        priced = [one for one in known if one.extra_cents is not None]
+        priced = [one for one in others(job) if one.extra_cents is not None]
         return min(priced, key=lambda one: (one.extra_cents or 0, one.way), default=None)
+
+    def named(row: tuple[PlannedJob, Alternative | None]) -> str:
+        none = "no other can be had" if others(row[0]) else "no other that it may use"
+        return row[1].way if row[1] else none
 
     return (
         Heading(plan.scenario, 1),
@@ -160,7 +165,7 @@ def jobs_document(plan: Plan) -> Document:
             [(job, next_best(job)) for job in plan.jobs],
             ("Job", "name", lambda row: row[0].name),
             ("Runs on", "text", lambda row: _runs_on(row[0])),
-            ("Next best", "text", lambda row: row[1].way if row[1] else "no other in play"),
+            ("Next best", "text", named),
             (
                 "Extra a unit, USD",
                 "number",
@@ -254,6 +259,10 @@ def _nodes_by_site(traced: TracedPlan) -> Table:
     )
 
 
+_NO_CREDIT = {"commitments", "moves"}
+"""Costs that are no payments, but raise the net present cost."""
+
+
 def _paid(traced: TracedPlan) -> Table:
     """Show money by quarter, or by year if there are many, down to the net present cost."""
     costs, accounts = traced.plan.costs, traced.accounts
@@ -265,15 +274,17 @@ def _paid(traced: TracedPlan) -> Table:
     groups = {
         "Capital": [at for at in every if costs[at].name in CAPEX],
         "Running cost": [at for at in every if costs[at].name not in (*CAPEX, *NOT_PAID)],
-        "Credits": [at for at in every if costs[at].name in NOT_PAID],
+        "Credits": [at for at in every if costs[at].name in NOT_PAID - _NO_CREDIT],
+        "Not paid within the horizon": [at for at in every if costs[at].name in _NO_CREDIT],
     }
+    paid = groups["Capital"] + groups["Running cost"]
     rows = [
         (f"{title} ({listed([costs[at].name for at in lines])})", lines)
         for title, lines in groups.items()
         if lines
     ]
-    if groups["Credits"]:
-        rows.insert(-1, ("All that is paid", groups["Capital"] + groups["Running cost"]))
+    if len(paid) < len(costs):
+        rows.insert(sum(lines[0] in paid for _, lines in rows), ("All that is paid", paid))
 
     def cell(row: tuple[str, Sequence[int]], chosen: tuple[int, ...]) -> Figure:
         if chosen:

@@ -24,18 +24,8 @@ _CODE = re.compile(f"{_CODE_BEGINS}(.*?){_CODE_ENDS}")
 _QUOTED = re.compile(r"`([a-z_]+(?:\.[a-z_]+)*(?:: [a-z]+)?)`")
 """A key of a scenario, perhaps with its value, as the planner writes it: `kind: hourly`."""
 
-_ONE_OF = {
-    "GPUs": "GPU",
-    "adapters": "adapter",
-    "cores": "core",
-    "nodes": "node",
-    "passes": "pass",
-    "quarters": "quarter",
-    "sequences": "sequence",
-    "tokens": "token",
-    "years": "year",
-}
-"""Units of figures that are often one."""
+_ONE_OF = {"copies": "copy", "matrices": "matrix", "passes": "pass"}
+"""Units that lose more than an `s` where there is one."""
 
 _ONE_FOR_ONE = "×·–—−÷‘’“”─│≈\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}", "x.---/''\"\"-|~  "
 _ASCII: dict[int, int | str] = {
@@ -203,7 +193,8 @@ def with_unit(value: object, unit: str) -> str:
     """
     noun, space, rest = unit.partition(" ")
     if value == 1 and not isinstance(value, bool):
-        noun = _ONE_OF.get(noun, noun)
+        counted = noun.isalpha() and len(noun) > len("ms")
+        noun = _ONE_OF.get(noun, noun.removesuffix("s") if counted else noun)
     return f"{figure(value)} {noun}{space}{rest}".rstrip()
 
 
@@ -327,15 +318,16 @@ def _signed(text: str) -> str:
     return text if text.startswith("-") or not text.strip("0.") else f"+{text}"
 
 
-_DIME = Fraction(1, 10)
-"""From this price of a unit on, dollars are shown to the cent; below, to a hundredth of one."""
+_TENTH = Fraction(1, 10)
+"""From here on, dollars are shown to the cent and seconds to a tenth; below, to a hundredth of
+these."""
 WRITTEN: Mapping[Style, WrittenStyle] = {
     "usd": WrittenStyle(100, lambda dollars: _rounded(dollars, 0), "#,##0"),
     "thousands": WrittenStyle(100_000, lambda thousands: _rounded(thousands, 0), "#,##0"),
     "cents": WrittenStyle(100, lambda dollars: _rounded(dollars, 2), "#,##0.00"),
     "rate": WrittenStyle(
         100,
-        lambda dollars: _rounded(dollars, 2 if abs(dollars) >= _DIME or not dollars else 4),
+        lambda dollars: _rounded(dollars, 2 if abs(dollars) >= _TENTH or not dollars else 4),
         "[=0]0.00;[<0.1]0.0000;#,##0.00",
     ),
     "count": WrittenStyle(1, lambda number: _rounded(number, 0), "#,##0"),
@@ -363,7 +355,11 @@ WRITTEN: Mapping[Style, WrittenStyle] = {
     "three_digits": WrittenStyle(
         1, lambda number: f"{float(number):{',.0f' if abs(number) >= 100 else '.3g'}}", "General"
     ),
-    "seconds": WrittenStyle(1000, lambda seconds: _rounded(seconds, 1), "#,##0.0"),
+    "seconds": WrittenStyle(
+        1000,
+        lambda seconds: _rounded(seconds, 1 if seconds >= _TENTH else 3),
+        "[<0.1]0.000;#,##0.0",
+    ),
     "number": WrittenStyle(1, lambda number: _trimmed(number, 4), "General"),
     "gap": WrittenStyle(1, lambda gap: gap_percent(float(gap)), "0.0000 %"),
     "day": WrittenStyle(1, str, "yyyy-mm-dd"),

@@ -22,6 +22,7 @@ from planner.reporting.document import (
     Figure,
     Heading,
     Link,
+    Table,
     beneath,
     columns_for,
     titled,
@@ -275,13 +276,12 @@ Section = tuple[str, *tuple[Tell | tuple[str, *tuple[Tell, ...]], ...]]
 
 
 def told(section: Section, traced: TracedPlan) -> Iterator[Block]:
-    """Yield what stands under the title of a section."""
+    """Yield what stands under the title of a section; tables have rows."""
     for part in section[1:]:
-        if isinstance(part, tuple):
-            inner = (block for tell in part[1:] for block in tell(traced))
-            yield from titled(((part[0], beneath(inner)),), 3)
-        else:
-            yield from part(traced)
+        title, *tells = part if isinstance(part, tuple) else ("", part)
+        blocks = (block for tell in tells for block in tell(traced))
+        filled = (block for block in blocks if not isinstance(block, Table) or block.rows)
+        yield from titled(((title, beneath(filled)),), 3) if title else filled
 
 
 def numbered_sections(

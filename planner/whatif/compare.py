@@ -407,6 +407,11 @@ def _places(plan: Plan) -> dict[tuple[str, str], str]:
             alike = Counter(f"{_holding(items)} on {pool}" for pool, items in pieces.values())
             told = (f"{count:,} × {what}" for what, count in sorted(alike.items()))
             found[job, quarter] = ", ".join(told)
+    for job, (api, units) in ((one.name, on) for one in plan.jobs for on in one.on_apis):
+        for quarter, count in zip(plan.quarters, units, strict=True):
+            if count:
+                nodes = f"{on}, " if (on := found.get((job, quarter))) else ""
+                found[job, quarter] = f"{nodes}API: {count:,} on {api}"
     return found
 
 

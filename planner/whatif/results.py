@@ -81,6 +81,8 @@ class PlanSummary(Frozen):
     """ISO date of the first order; None also where nothing is acquired."""
     acquired: tuple[Acquired, ...] = ()
     """By quarter of entry, then by offer."""
+    on_apis: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """Jobs whose requests an API answers; left out where none is."""
     nodes: int | None = None
     """In service in the quarter in which most are, owned ones included."""
     node_types: int | None = None
@@ -183,6 +185,7 @@ def summary_of(plan: Plan) -> PlanSummary:
         committed_cents=sum(line.committed_cents for line in plan.acquisitions),
         order_by=min((line.order_by for line in plan.acquisitions), default=None),
         acquired=tuple(acquired),
+        on_apis=tuple(job.name for job in plan.jobs if job.on_apis),
         nodes=max(in_service.values(), default=0),
         node_types=len({node.node_type for node in plan.nodes if node.in_service}),
         gpus=sum(pool.gpus[-1] for pool in plan.pools),

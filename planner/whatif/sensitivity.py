@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -162,14 +161,8 @@ def _price(path: tuple[str, ...], offer: Offer, price: Decimal, by: Fraction) ->
 
 
 def _late(inputs: Inputs, by: Fraction) -> Iterator[Override]:
-    """Move lead times, so far that no last order arrives before the horizon, which is refused."""
-    horizon = inputs.scenario.horizon
     for offer in inputs.offers:
         weeks = max(0, offer.lead_time_weeks + round(by))
-        while offer.end_of_sale and offer.end_of_sale < horizon.order_day(
-            horizon.first_quarter.start - timedelta(weeks=weeks)
-        ):
-            weeks += 1
         yield Override.of(("offers", offer.name, "lead_time_weeks"), weeks)
 
 

@@ -189,6 +189,7 @@ def test_on_a_terminal_a_wrong_answer_is_asked_for_again(tmp_path):
     [
         ("serve", "llama-3.1-8b 0 users", "0 is not above 0"),
         ("serve", "llama-3.1-8b 1.2.3 users", "is no number"),
+        ("serve", "llama-3.1-8b 1M tokens/day", "'1M' is no number"),
         ("serve", "llama-3.1-8b 1e99 users", "is not above 0 and below"),
         ("serve", "{a: b}", "unknown model"),
         ("serve", "x # jobs: y", "unknown model"),
@@ -198,8 +199,10 @@ def test_on_a_terminal_a_wrong_answer_is_asked_for_again(tmp_path):
         ("own", "999999999 xe9680-h100", "is too large"),
         ("offer", "borrow xe9680-h100", "is no kind of offer"),
         ("offer", "buy", "cannot be read"),
+        ("offer", "buy xe9680-h200 at 310k", "'310k' is no number"),
         ("offer", "buy xe9785l-mi355x", "has no price of xe9785l-mi355x"),
         ("quarters", "2027", "is not a calendar quarter"),
+        ("quarters", "2027Q3-2027Q1", "are not 1 to 40 quarters"),
         ("quarters", "2027Q3..2027Q1", "are not 1 to 40 quarters"),
         ("quarters", "2027Q1..2099Q1", "are not 1 to 40 quarters"),
         ("as_of", "tomorrow", "is no day"),

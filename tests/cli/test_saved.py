@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import planner
 from tests.properties.questions import draws
 from tests.sealed import sealed
 
@@ -227,3 +228,9 @@ def test_a_plan_damaged_anywhere_and_sealed_again_is_drawn_or_refused_in_words(r
     result = run(*COMMANDS["explain"])
     assert result.exit_code in {0, 2, 5}, result.output
     assert result.exit_code == 0 or result.stderr.startswith("error: ")
+
+
+def test_a_fault_of_a_drawing_is_not_told_as_a_failed_check(good, monkeypatch):
+    monkeypatch.setattr("planner.api.planning.explain_job", {}.__getitem__)
+    with pytest.raises(TypeError):
+        planner.explain(good, "assistant")

@@ -148,9 +148,9 @@ def test_what_is_imported_plans_with_a_model(trace, tmp_path):
         (AZURE + "5,1,1\n6,30000000,1\n7,1,1\n", 3, "no number of input tokens, 0 to 20,000,000"),
         ("timestamp,promt_tokens,completion_tokens\n1,2,3\n", 1, "tells the input tokens"),
         ("timestamp,prompt_tokens\n1,2\n", 1, "tells the output tokens"),
-        (f'{MOONCAKE}\n{{"tim\n', 2, "says nothing of"),
-        (f'{MOONCAKE}\n{{"timestamp": {"[" * 100_000}\n', 2, "says nothing of"),
-        (f'{MOONCAKE}\n{{"timestamp": {"9" * 400}\n', 2, "says nothing of"),
+        (f'{MOONCAKE}\n{{"tim\n', 2, "is not JSON"),
+        (f'{MOONCAKE}\n{{"timestamp": {"[" * 100_000}\n', 2, "is not JSON"),
+        (f'{MOONCAKE}\n{{"timestamp": {"9" * 400}\n', 2, "is not JSON"),
     ],
 )
 def test_lines_that_cannot_be_requests_are_told(trace, text, line, said):

@@ -115,7 +115,6 @@ def test_a_character_that_cannot_be_seen_hides_no_other_mistake(write, scenario_
         ("jobs: 3", "running"),
         ("sites: {east: 3, main: {}}", "unknown site"),
         ("fleet: {own: {node_type: eight-h100, count: two}}", "no node"),
-        ("offers: {more: {node_typ: eight-h100, kind: buy}}", "nothing is offered"),
     ],
 )
 def test_what_follows_from_a_mistake_is_not_told(write, written, consequence):

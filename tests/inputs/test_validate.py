@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
+from planner.inputs.catalog.catalog import Model
 from planner.inputs.checks.faults import fault_of_name
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.diagnostics import validate
@@ -100,7 +101,7 @@ def test_whatever_has_another_name_has_one_that_may_be_written():
         ("finance",),
     ]
     paths = [*job_keys, ("jobs", "one", "fixed"), *others]
-    known = {key for path in paths for key in shape.keys(path)}
+    known = {key for path in paths for key in shape.keys(path)} | set(Model.model_fields)
     assert {name.partition(":")[0] for names in CALLED.values() for name in names} <= known
 
 

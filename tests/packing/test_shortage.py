@@ -55,7 +55,7 @@ def test_spare_nodes_that_differ_by_pool_are_fewer_in_each(build, told):
     error = told(pools, [], [("pair", build.units(2, ("h100", 8, 0, 0)))])
     assert "keep 1 spare node fewer in each pool" in error.remedies
     error = told(pools[1:], [], [("pair", build.units(2, ("l40s", 8, 0, 0)))])
-    assert "keep no spare nodes, not 1" in error.remedies
+    assert "keep no spare nodes in place of 1" in error.remedies
     assert any("2 owned, 1 kept spare" in reason for reason in error.reasons)
 
 

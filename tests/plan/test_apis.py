@@ -1,7 +1,7 @@
 """APIs by the token: one optimum with what is bought and rented, checked on its own."""
 
 import random
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -11,6 +11,8 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.planning.store import loads
+from planner.reporting.sections.sensitivity import then_acquired
+from planner.whatif.results import summary_of
 from tests.plan.edits import noticed, refused
 from tests.stated import asked, question, table
 
@@ -54,6 +56,21 @@ def on_apis(plan: Plan) -> dict[str, dict[str, tuple[int, ...]]]:
 
 
 RARE = {"rare": endpoint(0.01)}
+
+
+def test_a_report_without_a_node_has_no_table_without_rows():
+    made = planner.plan(scenario(RARE, {"hosted": hosted()}, offers={}))
+    lines = planner.report(made, what_if="none").to_markdown().splitlines()
+    below = [after for line, after in pairwise(lines) if line.startswith("| --- ")]
+    assert len(below) > 5
+    assert all(line.startswith("|") for line in below)
+
+
+def test_what_goes_to_an_api_is_told_where_plans_are_compared():
+    apis = {"hosted": hosted()}
+    before, after = scenario({"rare": endpoint(0.01, api=False)}, apis), scenario(RARE, apis)
+    assert "| API: 1 on hosted |" in planner.compare(before, after).to_markdown()
+    assert then_acquired(summary_of(plan_of(after))) == "nothing; an API for rare"
 
 
 def test_one_replica_on_two_gpus_is_not_shown_as_two_replicas():

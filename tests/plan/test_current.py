@@ -210,6 +210,10 @@ def test_what_an_earlier_plan_ordered_and_the_fleet_lacks_is_told():
     there = mine | {"site": "there"}
     assert told(mine=mine) == [reserved]
     assert told(mine=mine, theirs=there | {"retires": "2028Q1"}) == []
+    nothing = after | {"offers": {}}
+    with pytest.raises(InfeasibleError) as refusal:
+        planner.plan(nothing, previous=made)
+    assert f"worth a second look: {bought} (fleet)" in refusal.value.reasons
     after["horizon"] = after["horizon"] | {"as_of": "2026-11-02"}
     assert told() == []
 
@@ -230,6 +234,21 @@ def test_support_that_a_bought_node_loses_in_the_fleet_is_told():
     lost = "the support of new is no longer counted, as it was where the earlier plan bought"
     assert [one for one in told() if one.startswith(lost)]
     assert not [one for one in told(support_usd_per_year=9000) if "no longer counted" in one]
+
+
+def test_a_deployment_of_what_was_tuned_before_the_horizon_is_told_where_nobody_serves_it():
+    tune = {"model": "llama-3.1-8b", "method": "lora", "dataset_tokens": 10**6, "deploy": True}
+    fleet = {"mine": {"node_type": "xe9680-h100", "count": 1}}
+    before = question(3) | {"fleet": fleet, "jobs": {"style": {"tune": tune}}}
+    after = before | {"horizon": before["horizon"] | {"first_quarter": "2027Q2"}}
+    made = planner.plan(before)
+
+    def told(**more):
+        plan = planner.plan(after | {"jobs": before["jobs"] | more}, previous=made)
+        return [one for one in plan.warnings if "is not served there any more" in one]
+
+    assert told()[0].startswith("style-serving: what was tuned before 2027Q2")
+    assert told(chat={"serve": {"model": "llama-3.1-8b"}}) == []
 
 
 def test_growth_that_begins_anew_after_an_earlier_plan_is_told():
@@ -317,6 +336,19 @@ def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(moved):
     assert [move.origin for move in small] == [("xe9680-h100/there",)] * 2
     assert "no node of xe9680-h100/there can be in service" in small[0].reason
     assert current(plan).cost_cents == 200_000
+
+
+def test_a_unit_moves_where_its_gpu_type_ends_within_the_horizon():
+    """The L40S retire in the second quarter, and a fixed unit keeps one GPU type over both."""
+    ends = (
+        ("count: 1, site: there", "count: 1, site: there, retires: 2027Q2"),
+        ("b: {node_type: xe9680-h100", "b: {node_type: xe7740-l40s"),
+        ("  whole: {fixed: {gpus: 16}, team: blue}\n", ""),
+        ("xe9680-h100/here/2, gpus: 4", "xe7740-l40s/there/1, gpus: 4"),
+    )
+    (move,) = current(make_plan(load(*ends))).moves
+    told = "no l40s-48gb can be in service in 2027Q2, and its units keep one GPU type"
+    assert move.reason == f"{told} over all quarters"
 
 
 def test_a_pin_to_a_pool_that_is_gone_says_so(moved):

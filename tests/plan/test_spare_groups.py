@@ -113,7 +113,7 @@ def test_where_racks_are_too_few_each_remedy_gives_a_plan(read):
         make_plan(read(*few, ("2027Q2: 5", "2027Q2: 4")))
     assert "keeps the spare nodes of hopper at main (for the loss of 1 rack)" in str(caught.value)
     assert caught.value.remedies == (
-        "keep spare nodes of hopper at main for the loss of no rack, not 1",
+        "keep spare nodes of hopper at main for the loss of no rack in place of 1",
         "raise the number of racks at main by 1, to 3",
     )
     assert make_plan(read(RACKS, ("count: 6", "count: 3"), ("2027Q2: 5", "2027Q2: 4")))
@@ -126,7 +126,7 @@ def test_where_offers_end_fewer_spare_nodes_are_the_remedy(read):
     ]
     with pytest.raises(InfeasibleError) as caught:
         make_plan(read(*ends, ("nodes: 1", "nodes: 3")))
-    assert "keep 1 spare node of hopper at main, not 3" in caught.value.remedies
+    assert "keep 1 spare node of hopper at main in place of 3" in caught.value.remedies
     assert make_plan(read(*ends))
 
 

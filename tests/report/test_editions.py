@@ -79,6 +79,9 @@ def test_page_1_says_what_to_sign_by_when_and_at_which_site(plan):
     ]
     told = " | ".join(f"{one:,.0f}" for one in (*paid, sum(paid)))
     assert f"| All that is paid | {told} |" in first
+    assert "| Credits (residual value) |" in first
+    weighed = changed(plan, costs=(*plan.costs, changed(plan.costs[0], name="moves")))
+    assert "| Not paid within the horizon (moves) |" in page_1(justification(weighed))
     assert "| 2027-04-01 | dc-east | Arrive: 1 × xe9680-h200 | h200-buy | 10.2 | 6 |" in drawn
     assert "| 2027-07-01 | dc-east | Retire: 1 × xe9680-h100 | east | 10.2 | 6 |" in drawn
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from planner.reporting.format import (
     memory,
     money_short,
     shortened,
+    styled,
     usd,
     with_unit,
 )
@@ -75,11 +77,20 @@ WRITTEN: dict[str, tuple[Callable[..., object], dict[Any, object]]] = {
             (1.5, "GPUs of 80 GB"): "1.5 GPUs of 80 GB",
             (1.0, "GPUs of 80 GB"): "1 GPU of 80 GB",
             (2, "GPUs of 80 GB"): "2 GPUs of 80 GB",
+            (1, "stages"): "1 stage",
+            (1, "matrices"): "1 matrix",
+            (1, "bytes per token"): "1 byte per token",
+            (1, "ms"): "1 ms",
+            (1, "tokens/s"): "1 tokens/s",
             (1, "GB"): "1 GB",
             (1, "10^9 parameters"): "1 10^9 parameters",
             ("lora", ""): "lora",
             (True, "true/false"): "yes true/false",
         },
+    ),
+    "seconds are as fine as they need to be": (
+        lambda milliseconds: styled(Fraction(milliseconds), "seconds"),
+        {24_900: "24.9", 24: "0.024", 120: "0.1"},
     ),
     "wide letters and accents take the cells that they take": (
         cells_of,

@@ -102,15 +102,18 @@ def test_the_check_notices_more_than_is_delivered():
 
 
 def test_nothing_is_ordered_after_the_end_of_sale():
-    """12 weeks before July is 8 April: where sale ends on the 7th, a node comes a quarter early."""
+    """12 weeks from 7 January end on 1 April: what is ordered by then serves from Q2 on."""
     offer = {**BUY, "lead_time_weeks": 12}
 
-    def until(day: str) -> list[tuple[str, str, int]]:
+    def until(day: str) -> list[tuple[str, str]]:
         offers = {"buy": {**offer, "end_of_sale": day}, "rent": RENT}
-        return taken(planned(offers, {"2027Q3": 1, "2027Q4": 1}))
+        plan = planned(offers, {"2027Q3": 1, "2027Q4": 1})
+        return [(line.quarter, line.order_by) for line in plan.acquisitions]
 
-    assert until("2027-04-08") == [("buy", "2027Q3", 1)]
-    assert until("2027-04-07") == [("buy", "2027Q2", 1)]
+    assert until("2027-04-09") == [("2027Q3", "2027-04-08")]
+    assert until("2027-04-07") == [("2027Q3", "2027-04-07")]
+    assert until("2027-01-10") == [("2027Q3", "2027-01-08")]
+    assert until("2027-01-07") == [("2027Q2", "2027-01-07")]
 
 
 def test_owned_nodes_leave_at_the_end_of_their_support_and_are_replaced():

@@ -211,22 +211,6 @@ def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_pric
     assert "price of energy" not in by_name
 
 
-def test_lead_times_are_not_moved_so_that_the_last_order_comes_before_the_horizon():
-    offer = {"node_type": "xe9680-h100", "kind": "buy", "lead_time_weeks": 6}
-    found = public.sensitivity(
-        {
-            "format": 1,
-            "name": "Last orders",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 1, "as_of": "2026-11-02"},
-            "offers": {"soon": offer | {"end_of_sale": "2026-12-01"}},
-            "jobs": {"job": {"fixed": {"gpus": 8}}},
-        },
-        weeks=6,
-    )
-    (moved,) = [one for one in found.to_dict()["swings"] if one["name"] == "lead times"]
-    assert "offers.soon.lead_time_weeks=5" in str(moved["low"])
-
-
 def test_what_nodes_sell_for_is_moved_in_every_quarter():
     sale = {"price_usd": {"2027Q1": 60_000, "2027Q3": 40_000}}
     found = public.sensitivity(

@@ -43,7 +43,15 @@ from planner.inputs.scenario.scenario import (
     kind_of_quota,
 )
 from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS, Site
-from planner.inputs.text import described, did_you_mean, difference, flow, folded, one_of
+from planner.inputs.text import (
+    described,
+    did_you_mean,
+    difference,
+    flow,
+    folded,
+    listed,
+    one_of,
+)
 
 
 def figures_by_quarter(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
@@ -322,7 +330,8 @@ def _horizon(whole: Whole) -> Iterator[Fault]:
     begins, end = horizon.first_quarter.start, horizon.first_quarter + horizon.quarters
     path = ("horizon", "as_of")
     if horizon.as_of is not None and horizon.as_of >= end.start:
-        yield Fault(path, f"{horizon.as_of} lies after the horizon ({_horizon_text(horizon)})")
+        message = f"{horizon.as_of} lies after the horizon ({_horizon_text(horizon)})"
+        yield Fault(path, message, "begin the horizon with a later `first_quarter`")
     if horizon.as_of is not None and begins - horizon.as_of > timedelta(weeks=LONGEST_LEAD_WEEKS):
         message = (
             f"{horizon.as_of} lies more than {LONGEST_LEAD_WEEKS} weeks, the longest lead time, "
@@ -339,16 +348,6 @@ def _both_allowed_and_excluded(whole: Whole) -> Iterator[Fault]:
             yield Fault(path, f"{gpu_type!r} is both allowed and excluded", "keep one of them")
 
 
-def _nothing_to_run_on(whole: Whole) -> Iterator[Fault]:
-    scenario = whole.scenario
-    if scenario.jobs and not scenario.fleet and not scenario.offers:
-        yield Fault(
-            (),
-            "nothing is owned and nothing is offered, so nothing can run anywhere",
-            "add nodes under `fleet:` or `offers:`",
-        )
-
-
 def _budget(whole: Whole) -> Iterator[Fault]:
     for key in ("capex_usd", "opex_usd", "total_usd"):
         with suppress(NotKnown):
@@ -356,7 +355,7 @@ def _budget(whole: Whole) -> Iterator[Fault]:
             for quarter in figures if isinstance(figures, dict) else ():
                 if quarter != TOTAL and not whole.scenario.horizon.includes(Quarter.parse(quarter)):
                     message = f"{quarter} lies outside the horizon"
-                    yield Fault(("budget", key, quarter), message, at_key=True)
+                    yield Fault(("budget", key, quarter), message, "leave it out", at_key=True)
 
 
 def _unstated(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
@@ -459,21 +458,10 @@ def _deliveries(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
 
 
 def _end_of_sale(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
-    horizon = whole.scenario.horizon
-    if offer.end_of_sale is None:
-        return
-    as_of, first = horizon.earliest_order, horizon.first_quarter
-    if offer.end_of_sale < as_of:
+    as_of = whole.scenario.horizon.earliest_order
+    if offer.end_of_sale is not None and offer.end_of_sale < as_of:
         message = f"{offer.end_of_sale} has passed on the day of the plan, {as_of}"
         yield Fault((*path, "end_of_sale"), message, "leave the offer out")
-    elif (
-        horizon.order_day(first.start - timedelta(weeks=offer.lead_time_weeks)) > offer.end_of_sale
-    ):
-        yield Fault(
-            (*path, "end_of_sale"),
-            f"what is ordered by {offer.end_of_sale} is delivered before {first}",
-            "a node enters service when it is delivered: count it under `fleet:`",
-        )
 
 
 def _retired(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
@@ -527,7 +515,8 @@ def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
         if late:
             continue
         if not any(job.peaks(horizon)):
-            yield Fault(at, "is no traffic in any quarter of the horizon")
+            message = "is no traffic in any quarter of the horizon"
+            yield Fault(at, message, "leave the job out, or state what traffic it has")
         elif any(job.counts(horizon)) and not any(job.units(horizon)):
             yield Fault(at, "is no traffic in any quarter in which the job is active")
 
@@ -556,20 +545,23 @@ def _activity(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     after = [*late_figures((*path, "count"), counts_by_quarter, horizon)]
     yield from after
     yield from _traffic(whole, path, job)
-    late = [str(quarter) for quarter in job.quarters or () if not horizon.includes(quarter)]
-    if late:
-        shown = late[0] if len(late) == 1 else f"{late[0]} to {late[-1]}"
-        verb = "lies" if len(late) == 1 else "lie"
-        message = f"{shown} {verb} outside the horizon ({_horizon_text(horizon)})"
-        yield Fault((*path, "quarters"), message)
-    if after or late:
+    outside = [str(quarter) for quarter in job.quarters or () if not horizon.includes(quarter)]
+    if outside:
+        verb = "lies" if len(outside) == 1 else "lie"
+        message = f"{listed(outside, most=4)} {verb} outside the horizon ({_horizon_text(horizon)})"
+        yield Fault((*path, "quarters"), message, _what_is_left(job, horizon))
+    dated = job.run.quarter if job.run else None
+    if dated and not horizon.includes(dated):
+        message = f"has dates in {dated}, outside the horizon ({_horizon_text(horizon)})"
+        hint = "leave the job out, or write weeks of the quarter in place of dates"
+        yield Fault((*path, "run"), message, hint)
+    if after or outside:
         return
     counts = job.counts(horizon)
     if not any(counts):
         yield Fault(path, "is active in no quarter", "delete it, or give it a count")
-    dated = job.run.quarter if job.run else None
     active = [q for q, count in zip(horizon.all_quarters, counts, strict=True) if count]
-    if dated and active and active != [dated]:
+    if dated and horizon.includes(dated) and active and active != [dated]:
         others = ", ".join(str(quarter) for quarter in active if quarter != dated)
         yield Fault(
             (*path, "run"),
@@ -581,6 +573,16 @@ def _activity(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
             message = f"grows to {count:,} in {quarter}, at most {LARGEST_COUNT_PER_QUARTER:,}"
             yield Fault((*path, "growth_per_quarter"), message)
             break
+
+
+def _what_is_left(job: Job, horizon: Horizon) -> str:
+    """Say what to write for a job of which some quarters lie outside the horizon."""
+    inside = [str(quarter) for quarter in job.quarters or () if horizon.includes(quarter)]
+    hint = f"write {flow(inside)}" if inside else "leave the job out"
+    with suppress(NotKnown):
+        if job.tune and job.tune.deploy and min(job.quarters or ()) < horizon.first_quarter:
+            hint += ", and serve what it has tuned so far as a job of its own"
+    return hint
 
 
 def _derived(whole: Whole) -> Iterator[Fault]:
@@ -663,7 +665,7 @@ def _quota(whole: Whole, path: Path, team: Team) -> Iterator[Fault]:
 
 
 _OF_ALL: tuple[_Check, ...] = (
-    *(_horizon, _both_allowed_and_excluded, _nothing_to_run_on, _budget, misstated),
+    *(_horizon, _both_allowed_and_excluded, _budget, misstated),
     *(_derived, running, nothing_to_keep),
 )
 _OF_NODES: tuple[_CheckOfEntry, ...] = (_unstated, node_sites, site_needs)

@@ -85,7 +85,7 @@ def late_figures(path: Path, stated: Iterable[str], horizon: Horizon) -> Iterato
     for key in stated:
         if Quarter.parse(key) >= end:
             message = f"{key} lies after the horizon, which ends with {horizon.labels[-1]}"
-            yield Fault((*path, key), message, at_key=True)
+            yield Fault((*path, key), message, "leave it out", at_key=True)
 
 
 def held_figures(path: Path, stated: Mapping[str, object], horizon: Horizon) -> Iterator[Fault]:
@@ -249,9 +249,12 @@ def unknown_reference(
         message += f", it contains the non-Latin letter {letter}"
     if several:
         return message, f"did you mean {several[0]!r}?"
+    if sort == "model" and (size := _SIZE.fullmatch(name)):
+        return message, f"a size is `parameters_b: {size[1]}`, beside its `family`"
     return message, did_you_mean(name, names, 3) or _listing(sort, names)
 
 
+_SIZE = re.compile(r"([0-9.]+) ?[bB]?")
 _A_SLIP = 0.9
 """The similarity from which a name counts as a misspelling of another."""
 _SAME_PIECES = re.compile(r"(?P<form>sxm|pcie|nvl)[0-9]*|(?P<size>[0-9]+)g(?:i?b)?")

@@ -95,7 +95,10 @@ def parts_of(text: str) -> tuple[str, ...]:
             break
         at += 1
     if "[" in text[at:]:
-        raise ValueError(f"{text!r} reaches into a list, which is only set as a whole")
+        raise ValueError(
+            f"{text!r} reaches into a list, which is only set as a whole; what is no list has "
+            "names, as in offers.NAME.maximum"
+        )
     raise ValueError(f"{text!r} is not a path, write keys with dots between them")
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import validate_values
-from planner.inputs.text import ScalarError, count_of, did_you_mean, plain_cell, plain_value
+from planner.inputs.text import ScalarError, count_of, key_meant, plain_cell, plain_value
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)
@@ -190,7 +190,7 @@ def _faults(
     met: set[str] = set()
     for cell in header:
         if cell.text not in columns:
-            hint = did_you_mean(cell.text, columns) or f"columns are {', '.join(columns)}"
+            hint = key_meant(cell.text, columns) or f"columns are {', '.join(columns)}"
             yield cell.finding("unknown column", cell.text, hint)
         elif cell.text in met:
             yield cell.finding("stands twice in the header", cell.text)

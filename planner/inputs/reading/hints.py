@@ -27,7 +27,7 @@ _ELSEWHERE = {
     "context": "context_length context_parallel_size cp max_model_len max_total_tokens",
     "count": "nodes number qty quantity units",
     "cpus": "cores cpu cpus_per_task",
-    "dataset_tokens": "dataset_size",
+    "dataset_tokens": "dataset_size num_samples samples",
     "deadline": "end stop",
     "discount_rate_per_year": "wacc",
     "double_quantization": "bnb_4bit_use_double_quant",
@@ -44,13 +44,18 @@ _ELSEWHERE = {
     "gpus_per_replica": "gpu gpu_count num_gpus num_shard tensor_parallel tensor_parallel_size tp",
     "gradient_accumulation": "gradient_accumulation_steps",
     "growth_per_quarter": "annual_growth",
+    "heads": "num_attention_heads",
+    "hidden": "hidden_size",
     "hours": "duration walltime",
     "input_tokens": "input max_input_length prompt prompt_length prompt_tokens",
     "jobs": "workloads",
     "kind": "type",
     "kv_bits": "kv_cache_dtype",
+    "kv_heads": "num_key_value_heads",
     "labels": "node_selector tags",
+    "layers": "num_hidden_layers",
     "loss_kernel: fused-linear": "use_liger_kernel",
+    "max_context": "max_position_embeddings",
     "max_power_kw": "power",
     "maximum": "qty quantity",
     "memory_gb": "mem memory ram",
@@ -58,6 +63,7 @@ _ELSEWHERE = {
     "method: qlora": "load_in_4bit",
     "micro_batch": "per_device_train_batch_size train_micro_batch_size_per_gpu",
     "model": "base_model model_name_or_path",
+    "name": "title",
     "node_type": "gpu_type instance_type machine_type type",
     "note": "comment description",
     "offload: all": "offload_param",
@@ -74,7 +80,7 @@ _ELSEWHERE = {
     "precision: fp16-mixed": "fp16",
     "price_usd": "cost price price_per_node price_usd_per_node",
     "price_usd_per_gpu_hour": "cost hourly_price price price_per_gpu_hour",
-    "quarters": "last_quarter",
+    "quarters": "last_quarter months years",
     "release": "start",
     "requests_per_second": "qps rps",
     "sequence": "cutoff_len max_length max_seq_length model_max_length seq_len seq_length",
@@ -92,6 +98,7 @@ _ELSEWHERE = {
     "usd_per_million_input_tokens": "price",
     "useful_life_years": "depreciation_years",
     "users": "concurrent_users",
+    "vocab": "vocab_size",
     "virtual_pipeline": "virtual_pipeline_model_parallel_size",
 }
 """Our keys, or `key: value` for what is a switch elsewhere, with what other tools call them."""
@@ -144,12 +151,16 @@ _SAME_AS = {
     "cpu": ("optimizer", "all"),
     "all": ("all-linear",),
     "unsloth": ("offloaded",),
-    **dict.fromkeys(("true", "yes", "allow"), ("on", "allowed", "same-node", "own-node", "drop")),
-    **dict.fromkeys(("false", "no"), ("off", "forbidden", "never", "refuse")),
+    **dict.fromkeys(
+        ("true", "yes", "on", "allow"), ("on", "allowed", "same-node", "own-node", "drop")
+    ),
+    **dict.fromkeys(("false", "no", "off"), ("off", "forbidden", "never", "refuse")),
     **dict.fromkeys(("water", "dlc"), ("liquid",)),
     **dict.fromkeys(("trtllm", "trt-llm", "tensorrt"), ("tensorrt-llm",)),
     "nim": ("tensorrt-llm", "vllm"),
     "rlhf": ("ppo", "grpo", "dpo"),
+    **dict.fromkeys(("ipo", "kto", "orpo", "simpo"), ("dpo",)),
+    **dict.fromkeys(("dapo", "reinforce", "rloo"), ("grpo",)),
 }
 """Values as other tools call them."""
 
@@ -188,10 +199,10 @@ def is_idle(key: str) -> bool:
     return _plain(key) in _IDLE
 
 
-def values_for(value: object, choices: Collection[str]) -> list[str]:
-    """Return those of the choices that a value of other tools may mean."""
+def values_for(value: object, choices: Collection[str] | None = None) -> list[str]:
+    """Return those of the choices, or of all words, that a value of other tools may mean."""
     said = ("false", "true")[value] if isinstance(value, bool) else str(value).strip().casefold()
-    return [one for one in _SAME_AS.get(said, ()) if one in choices]
+    return [one for one in _SAME_AS.get(said, ()) if choices is None or one in choices]
 
 
 _FIGURE = r"[-+]?[0-9][0-9,_' ]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?|[-+]?[0-9.]+,[0-9]+"
@@ -256,12 +267,14 @@ def figure_hint(value: str, key: str, *, whole: bool) -> str | None:
     """Return a hint on what a text that holds a figure should have been, under this key."""
     usual = normalize("NFKC", value).translate(_DASHES).strip()
     word = usual.casefold()
+    if "#" in word[1:]:
+        return "a remark begins with a blank before its `#`"
     if word in _WORDS:
         return f"write {_WORDS.index(word) + 1}"
     if span := _BETWEEN.fullmatch(usual):
         return f"one figure stands here: write {span['least'].strip()} or {span['most'].strip()}"
     if not (match := _FIGURE_WITH_MORE.fullmatch(usual)):
-        return None
+        return "write a plain number, such as 12"
     written = match["figure"].strip()
     if _DECIMAL_COMMA.fullmatch(written) and not _THOUSANDS.fullmatch(written):
         if whole:

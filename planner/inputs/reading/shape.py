@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from planner.inputs.base import share
 from planner.inputs.reading.document import Path, dotted
 from planner.inputs.reading.hints import NO_COUNTERPART, is_idle, keys_for
-from planner.inputs.text import did_you_mean, key_meant, nearest, one_of
+from planner.inputs.text import did_you_mean, in_other_unit, key_meant, nearest, one_of
 
 
 def alternatives(annotation: object) -> list[Any]:
@@ -158,7 +158,8 @@ class FieldTree:
         """Name the known key that another tool's key stands for; its value may help."""
         here = keys_for(str(path[-1]), known)
         if here and (value is not False or ":" not in here[0]):
-            return f"here that is {one_of([f'`{name}`' for name in here])}"
+            converted = in_other_unit(str(path[-1]), here[0]) and ", in another unit: convert it"
+            return f"here that is {one_of([f'`{name}`' for name in here])}{converted or ''}"
         if "set" in known and "." in str(path[-1]):
             return "put it under `set:`"
         chosen = self.choosing(path, value) if isinstance(value, str) else None

@@ -218,12 +218,13 @@ def _not_a_choice(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]
     if mistake.value is None:
         hint = _choice_hint(mistake.path, choices) if len(choices) == 1 else None
         return f"is empty, it must be {among}", hint
-    hint = None if len(choices) == 1 else _choice_meant(shape, mistake, choices)
-    return f"{described(mistake.value)} is not {among}", hint
+    return f"{described(mistake.value)} is not {among}", _choice_meant(shape, mistake, choices)
 
 
 def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -> str | None:
     """Say which choice was meant, or which key beside it has such a value."""
+    if isinstance(mistake.value, tuple):
+        return f"one stands here, such as {choices[0]}"
     said = str(mistake.value)
     figures = set(_FIGURE.findall(said)).intersection(choices)
     if len(figures) == 1 and isinstance(mistake.value, str) and not EXPONENT.fullmatch(said):
@@ -233,8 +234,9 @@ def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -
     if near := nearest(said, choices, most=1):
         is_number = isinstance(mistake.value, Decimal)
         return f"write {near[0]}" if is_number else f"did you mean {near[0]!r}?"
-    if beside := shape.choosing(mistake.path, said):
-        return f"here that is `{beside}: {said}`"
+    for word in (said, *(() if said.casefold() in _TRUTHS else values_for(said))):
+        if beside := shape.choosing(mistake.path, word):
+            return f"here that is `{beside}: {word}`"
     parts = [one for one in choices if pieces(one) <= pieces(said)]
     return f"did you mean {max(parts, key=len)!r}?" if parts else None
 
@@ -252,6 +254,8 @@ def _wrong_type(shape: FieldTree, mistake: _Mistake, wanted: str) -> tuple[str, 
         return f"is empty, it must be {wanted}", _nothing_meant(shape, mistake.path, wanted)
     if isinstance(value, str) and "number" in wanted and EXPONENT.fullmatch(value):
         return f"{described(value)} is beyond every number that is read here", None
+    if meant := mistake.context.get("meant"):
+        wanted = f"a calendar quarter, write it as {meant}"
     return f"{described(value)} is not {wanted}", _hint_for(shape, mistake, wanted, value)
 
 
@@ -271,6 +275,8 @@ def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -
             hint = "write true"
         case "text", bool():
             hint = f"put it in quotes: '{described(value)}'"
+        case "text", dict():
+            hint = "put the text in quotes"
         case "text", (first, *_):
             hint = f"one stands here, such as {described(first)}"
         case "a list", str() if (choices := shape.choices((*mistake.path, 0))) and (
@@ -345,7 +351,8 @@ def _out_of_bounds(mistake: _Mistake) -> tuple[str, str | None]:
     shown = described(mistake.value)
     if isinstance(mistake.value, str) and "%" in mistake.value:
         shown, bound = mistake.value, f"{Decimal(bound) * 100:f}%"
-    return f"{shown} is {words} {bound}", _percent_hint(mistake) or _none_hint(mistake)
+    hint = _percent_hint(mistake) or _none_hint(mistake) or _watts_hint(mistake)
+    return f"{shown} is {words} {bound}", hint
 
 
 def _none_hint(mistake: _Mistake) -> str | None:
@@ -354,6 +361,16 @@ def _none_hint(mistake: _Mistake) -> str | None:
         case (*_, str(), "count") if mistake.value == 0:
             entry = dotted(mistake.path[:-1])
             return f"where there is none, leave `{entry}` out; an override says `delete: [{entry}]`"
+    return None
+
+
+def _watts_hint(mistake: _Mistake) -> str | None:
+    """Say that a power beyond every node was probably stated in W."""
+    value, most = mistake.value, mistake.context.get("le")
+    if isinstance(value, int | Decimal) and any(str(key).endswith("_kw") for key in mistake.path):
+        there = Decimal(value) / 1000
+        if most is not None and 0 < there <= most:
+            return f"write {there.normalize():f}, where that is in W: the key takes kW"
     return None
 
 

@@ -116,8 +116,16 @@ class Horizon(Frozen):
         """The first day on which an order can be placed."""
         return self.as_of or self.first_quarter.start
 
-    def order_day(self, latest: date) -> date:
-        """The last working day on or before a day, though none before the day of the plan."""
+    def order_day(self, quarter: Quarter, lead_weeks: int, until: date | None) -> date | None:
+        """The last working day to order what enters service with a quarter; None if there is none.
+
+        It is delivered by the first day of that quarter and after that of the one before, and
+        ordered neither before the day of the plan nor after `until`.
+        """
+        lead = timedelta(weeks=lead_weeks)
+        latest = min(quarter.start - lead, until or date.max)
+        if latest < self.earliest_order or latest + lead <= (quarter + -1).start:
+            return None
         while latest > self.earliest_order and (
             latest.isoweekday() > _FRIDAY or latest in self.holidays
         ):

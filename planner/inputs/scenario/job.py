@@ -455,7 +455,10 @@ class Job(Frozen):
     """For readers; nothing is computed from it."""
 
     _one_kind = exactly_one(
-        "tune", "serve", "fixed", told="a job has exactly one of `tune:`, `serve:` and `fixed:`"
+        "tune",
+        "serve",
+        "fixed",
+        told="a job has exactly one of `tune:`, `serve:` and `fixed:`",
     )
 
     @model_validator(mode="after")

@@ -46,7 +46,10 @@ def _meant(text: str) -> str:
 
 def no_quarter(value: object) -> PydanticCustomError:
     """What is wrong with a number, a list or nothing where a quarter belongs."""
-    return PydanticCustomError("quarter_type", "no calendar quarter", {"stated": value})
+    context: dict[str, object] = {"stated": value}
+    if isinstance(value, int) and FIRST_YEAR <= value <= LAST_YEAR:
+        context["meant"] = _meant(str(value))
+    return PydanticCustomError("quarter_type", "no calendar quarter", context)
 
 
 @total_ordering

@@ -349,7 +349,7 @@ def _of_each(kept: Sequence[int]) -> Condition:
         if len(kept) > 1 and more != most:
             return f"keep {count_of(more, 'spare node')} fewer in each pool"
         left = most - more
-        return f"keep {left or 'no'} spare node{'' if left == 1 else 's'}, not {figure}"
+        return f"keep {left or 'no'} spare node{'' if left == 1 else 's'} in place of {figure}"
 
     return Condition("the spare nodes of each pool", figure, raised, mended, most, procures=True)
 
@@ -367,9 +367,9 @@ def _of_group(group: SharedSpares) -> Condition:
     def mended(more: int) -> str:
         if group.racks:
             lost = count_of(most - more, "rack") if most > more else "no rack"
-            return f"keep spare nodes of {group.name} for the loss of {lost}, not {most}"
+            return f"keep spare nodes of {group.name} for the loss of {lost} in place of {most}"
         left = count_of(most - more, "spare node") if most > more else "no spare nodes"
-        return f"keep {left} of {group.name}, not {most}"
+        return f"keep {left} of {group.name} in place of {most}"
 
     lifted = widening("spare_groups", "name", group.name, fewer)
     return Condition(name, figure, raised, mended, most, procures=True)

@@ -114,9 +114,21 @@ class PlanCase:
         horizon = self.inputs.scenario.horizon
         return horizon.as_of or horizon.first_quarter.start
 
-    def order_day(self, latest: date) -> date:
-        """Return the last working day up to `latest`, but no day before the plan's own."""
+    def sold_too_early(self, offer: SettledOffer, quarter: int) -> bool:
+        """Return whether the last node that is on sale is delivered a whole quarter before one."""
+        if offer.end_of_sale is None:
+            return False
+        delivered = offer.end_of_sale + timedelta(weeks=offer.lead_time_weeks)
+        return delivered <= (self.quarters[quarter] + -1).start
+
+    def order_day(self, offer: SettledOffer, quarter: int) -> date:
+        """Return the last working day to order what enters service in a quarter.
+
+        It is no day before the plan's own.
+        """
         off = self.inputs.scenario.horizon.holidays
+        latest = self.quarters[quarter].start - timedelta(weeks=offer.lead_time_weeks)
+        latest = min(latest, offer.end_of_sale or latest)
         days = (latest - timedelta(days=back) for back in naturals())
         working = next(day for day in days if day.weekday() not in (5, 6) and day not in off)
         return max(self.earliest_order, working)

@@ -357,9 +357,9 @@ def _first(case: PlanCase, offer: SettledOffer) -> list[tuple[int, int]]:
     """Yield the earliest entry of a single node; nothing if the offer allows none."""
     for entry, quarter in enumerate(case.quarters):
         latest = quarter.start - timedelta(weeks=offer.lead_time_weeks)
-        late = offer.end_of_sale is not None and case.order_day(latest) > offer.end_of_sale
+        early = case.sold_too_early(offer, entry)
         shut = offer.available is not None and quarter not in offer.available
-        if latest >= case.earliest_order and not late and not shut:
+        if latest >= case.earliest_order and not early and not shut:
             return [(entry, 1)]
     return []
 

@@ -209,11 +209,10 @@ def _in_time(case: PlanCase, node: Node, offer: SettledOffer, entry: int) -> Ite
         )
     if offer.available is not None and case.quarters[entry] not in offer.available:
         yield f"node {node.id}: offer {offer.name} is not available in {case.labels[entry]}"
-    order_day = case.order_day(latest)
-    if offer.end_of_sale is not None and order_day > offer.end_of_sale:
+    if case.sold_too_early(offer, entry):
         yield (
-            f"node {node.id} enters service on {start} and is ordered on {order_day}, after the "
-            f"end of sale of offer {offer.name} on {offer.end_of_sale}"
+            f"node {node.id} enters service on {start}, a quarter or more after it is delivered: "
+            f"the end of sale of offer {offer.name} is {offer.end_of_sale}"
         )
 
 
@@ -268,7 +267,6 @@ def _line(case: PlanCase, line: Acquisition, offer: SettledOffer, quarter: int) 
     price = round(case.price_usd(offer, quarter) * 100)
     left = len(case.labels) - quarter
     term = offer.term_quarters if offer.term_quarters is not None else 1
-    start = case.quarters[quarter].start
     expected = {
         "kind": offer.kind,
         "node_type": offer.node_type,
@@ -278,7 +276,7 @@ def _line(case: PlanCase, line: Acquisition, offer: SettledOffer, quarter: int) 
         "term_quarters": offer.term_quarters,
         "step_hours": offer.step_hours,
         "illustrative": offer.illustrative,
-        "order_by": case.order_day(start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+        "order_by": case.order_day(offer, quarter).isoformat(),
     }
     yield from each_difference(f"{line.quarter}:", line, expected, f" of offer {line.offer}")
 

@@ -39,6 +39,7 @@ from planner.reporting.format import (
 from planner.reporting.sections.sizing import (
     at_full_rate,
     on_apis_text,
+    replicas_in_use,
     result_text,
     share_of,
     taken,
@@ -190,11 +191,7 @@ def _rows(plan: Plan, most: int) -> Iterator[_Row]:
             yield place, None, f"API: {on_apis_text(job)}" if job.on_apis else none
         for way, units in job.ways:
             labels, one = when.get(job.name, {}).get(way), candidates[places[way]]
-            counts = [
-                one.replicas_in(quarter)
-                for quarter, label in enumerate(plan.quarters)
-                if job.units[quarter] and (labels is None or label in labels)
-            ]
+            counts = replicas_in_use(job, one, plan.quarters, labels)
             # `3 × 2`, and `1–3 × 2` where replicas follow the traffic of these quarters
             told = copies_of(max(counts), one.gpus, one.prefill_gpus)
             if min(counts) < max(counts):
@@ -280,7 +277,9 @@ def demand_section(traced: TracedPlan) -> Iterator[Block]:
     plan, most = traced.plan, traced.detail.jobs
     if shared := [job.name for job in plan.jobs if job.replicas]:
         yield Paragraph(f"Of {', '.join(shared)}, as many run as take the traffic.", tone="faint")
-    caption = "Units asked for, by quarter: replicas of a model, or tuning jobs with all their runs"
+    caption = (
+        "Units asked for, by quarter: endpoints, stated replicas, tuning jobs with all their runs"
+    )
     if len(plan.jobs) > most:
         caption += f"; the first {most:,} of {len(plan.jobs):,} jobs"
     yield table(

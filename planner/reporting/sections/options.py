@@ -210,7 +210,7 @@ _COLUMNS = {
     "Rented or reserved, USD": ("report", ""),
     "After the horizon, USD": (
         "list, report",
-        "still to be paid for reservations, in no cost here",
+        "still to be paid for reservations, in no cost here unless commitments are charged",
     ),
     "GPUs at the end": ("report", ""),
     "Held by jobs": ("report", ""),

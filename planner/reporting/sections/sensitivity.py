@@ -151,7 +151,7 @@ def _turns(found: Sensitivity, known: TracedFile) -> Iterator[Block]:
         yield Paragraph(f"Nowhere within these ranges: {none}.")
         return
     yield Paragraph(
-        f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Each turn lies "
+        f"Acquired as the scenario stands: {then_acquired(found.base)}. Each turn lies "
         f"between two plans, at most {percent(found.precision)} of the value or a week apart."
     )
     yield table(
@@ -217,7 +217,8 @@ def _stated(one: Swing, moved: Moved) -> str:
 def then_acquired(figures: PlanSummary) -> str:
     """Say what is acquired beyond a turning point, or why nothing can be."""
     if figures.cost_cents is not None:
-        return acquired_text(figures.acquired)
+        on_apis = f"; an API for {listed(figures.on_apis)}" if figures.on_apis else ""
+        return f"{acquired_text(figures.acquired)}{on_apis}"
     reason = figures.reason
     return reason if reason.startswith(NO_PLAN) else f"{NO_PLAN}: {reason}"
 

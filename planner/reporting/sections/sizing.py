@@ -37,6 +37,7 @@ from planner.reporting.format import (
     percent,
     quarter_runs,
     quarter_span,
+    range_of,
     usd,
     with_code,
     with_unit,
@@ -329,7 +330,7 @@ def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> Iterator[Blo
     if first.phases:
         told = (
             "The peak is the largest phase, and the CUDA context and gaps beside it. nvidia-smi "
-            "typically shows more: it counts cache that is not needed."
+            "shows more where the GPU has room: it counts cache that is not needed."
         )
         if first.parts:
             told += (
@@ -473,6 +474,20 @@ def on_apis_text(job: PlannedJob) -> str:
     return ", ".join(f"{max(units)} on {api}" for api, units in job.on_apis)
 
 
+def replicas_in_use(
+    job: PlannedJob,
+    candidate: Candidate,
+    all_quarters: Sequence[str],
+    quarters: Sequence[str] | None,
+) -> list[int]:
+    """Return the replicas of a unit in each quarter that it runs in; of some alone if stated."""
+    return [
+        candidate.replicas_in(number)
+        for number, label in enumerate(all_quarters)
+        if job.units[number] and (quarters is None or label in quarters)
+    ]
+
+
 def share_of(units: int, all_quarters: Sequence[str], quarters: Sequence[str] | None) -> str:
     """Say `3 units`, and for units that change their GPU type `3 units, 2027Q1–Q3`."""
     when = f", {quarter_runs(all_quarters, quarters)}" if quarters else ""
@@ -553,15 +568,18 @@ def _answer(told: Explanation) -> str:
     job = told.job
     there = on_apis_text(job)
     if not told.chosen and there:
-        return f"Its requests are answered by APIs, which costs less than GPUs. Units: {there}."
+        cheaper = ", which costs less than GPUs" if told.verdicts else ""
+        return f"Its requests are answered by APIs{cheaper}. Units: {there}."
     if not told.chosen:
         return "It has no unit in any quarter, so nothing is planned for it."
     kept, counts = dict(job.ways), zip(told.quarters, job.units, strict=True)
     units = ", ".join(f"{quarter} {count:,}" for quarter, count in counts if count)
     runs_on = []
     for one in told.chosen:
-        replicas = f"{count_of(one.replicas, 'replica')} of " if one.replicas > 1 else ""
-        share = share_of(kept[one.way], told.quarters, told.when.get(one.way))
+        when = told.when.get(one.way)
+        copies = replicas_in_use(job, one, told.quarters, when)
+        replicas = f"{range_of(copies)} replicas of " if max(copies) > 1 else ""
+        share = share_of(kept[one.way], told.quarters, when)
         runs_on.append(f"{replicas}{one.gpus} × {taken(one)} ({share})")
     whose = "Each unit runs" if len(runs_on) == 1 else "Its units run"
     further = f" Further units are on APIs: {there}." if there else ""
@@ -574,21 +592,21 @@ def _answer(told: Explanation) -> str:
 def _where(told: Explanation) -> Table:
     """Show one row per GPU type and quarters in which the same units keep their nodes."""
 
-    def seat(place: PlacedUnits) -> tuple[str, str, str]:
-        """Nodes; units, as `2`, or `2/1` for the first replica of unit 2; GPUs and when."""
+    def seat(place: PlacedUnits) -> tuple[str, str, str, str]:
+        """Nodes; units, as `2`, or `2/1` for the first replica of unit 2; GPUs; when."""
         units = (
             f"{unit}/{replica}" if place.in_replicas else str(unit)
             for unit, replica in zip(place.units, place.replicas, strict=True)
         )
         gpus = "all" if len(place.nodes) > 1 else ", ".join(map(str, place.gpus))
         held = parts_held(place.parts) if place.parts else gpus
-        when = f" {moments(place.quarter, place.hours)}" if place.hours else ""
-        return ", ".join(place.nodes), ", ".join(units), f"{held}{when}"
+        when = moments(place.quarter, place.hours) if place.hours else ""
+        return ", ".join(place.nodes), ", ".join(units), held, when
 
-    by_quarter: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    by_quarter: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
     for place in told.places:
         by_quarter[place.quarter].append(seat(place))
-    rows: list[tuple[str, str, str, str]] = []
+    rows: list[tuple[str, str, str, str, str]] = []
     for seats, group in groupby(told.quarters, key=lambda quarter: by_quarter[quarter]):
         labels = list(group)
         span = quarter_span(labels[0], labels[-1])
@@ -596,13 +614,19 @@ def _where(told: Explanation) -> Table:
             rows.append(("" if number else span, *row))
         if len(seats) > _MOST_NODES_NAMED:
             hidden = count_of(len(seats) - _MOST_NODES_NAMED, "more place")
-            rows.append(("", f"… {hidden}", "", ""))
+            rows.append(("", f"… {hidden}", "", "", ""))
     return table(
         rows,
         ("Quarter", "name", lambda row: row[0]),
         *columns_for(
-            (("Node", 1), ("Units", 2), ("On GPUs", 3)), lambda row, place: row[place], "text"
+            (("Node", 1), ("Units", 2), ("On GPUs", 3), ("When", 4)),
+            lambda row, place: row[place],
+            "text",
         ),
+        without=[] if any(row[4] for row in rows) else ["When"],
+        caption="Units: 2/1 is the first replica, or run, of unit 2"
+        if any(place.in_replicas for place in told.places)
+        else "",
     )
 
 
@@ -658,7 +682,9 @@ def _needs(candidate: Candidate) -> Paragraph:
         f"host memory {memory(candidate.memory_mb)}",
     ]
     if candidate.hours is not None:
-        parts.append(f"one run takes {hours(candidate.hours)}")
+        held = candidate.planned_hours
+        planned = f", for which its GPUs are held {duration(held)}" if held else ""
+        parts.append(f"one run takes {hours(candidate.hours)}{planned}")
     if candidate.storage_mb:
         parts.append(f"the tuned asset takes {memory(candidate.storage_mb)}")
     what, by_load = "unit", ""

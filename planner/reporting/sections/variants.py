@@ -450,7 +450,11 @@ def comparison_document(compared: Comparison, most: int) -> Document:
         most,
         ("Job", "text", lambda one: one.job),
         ("Quarters", "text", lambda one: quarter_runs(quarters, one.quarters)),
-        *before_and_after,
+        *columns_for(
+            (("Before", "before"), ("After", "after")),
+            lambda one, side: _or_none(getattr(one, side)),
+            "text",
+        ),
     )
     nodes, units = ("Nodes planned", "Actual"), ("Units planned", "Actual")
     unread = [Bullets(compared.unread, "warning")] * bool(compared.unread)
