@@ -56,7 +56,7 @@ solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit for first-fit; then, if there is no plan yet, for any plan;
 and the gap at which any will do."""
-_IDLE_SHARES = (0.1, 0.04, 0.02, 0.01)
+_IDLE_SHARES = (0.15, 0.1, 0.07, 0.04, 0.02, 0.01)
 """Shares of the GPU-hours that runs may leave idle if they find no room otherwise."""
 _FEW_MODES, _DRAWN = 3_000, 6
 """Up to this many modes, ways to run units are drawn at random; and how many."""
