@@ -117,8 +117,8 @@ def test_a_warning_that_all_runs_on_one_node_type_knows_of_runs_by_the_hour():
 
 
 def test_a_run_on_a_part_of_a_node_that_is_paid_for_it_alone_is_told():
-    data = {"sequence": 2048, "batch": 8, "dataset_tokens": 10**8}
-    tune = RUN["tune"] | data
+    tune = {"model": "llama-3.1-8b", "method": "lora", "sequence": 2048, "batch": 8}
+    tune["dataset_tokens"] = 10**8
     told = "one runs on a part of a node of 8 GPUs that is paid for its hours alone"
     for job, expected in (
         (RUN | {"tune": tune}, True),
