@@ -236,10 +236,15 @@ class Search:
         return min(1.0, abs(cost / decided)) if decided else 1.0
 
     def _units_on(self, counted: _Values) -> Iterator[_Values]:
-        """Yield whole units on counted nodes: on the cheapest GPUs, if ties count; runs evenly."""
-        master = self._master
-        base = with_idle_hours(master, 0.0) if self._runs else master.program
-        ways = [on_cheapest_gpus(master, base) if self._tie_break else base]
+        """Yield whole units on counted nodes: on the cheapest GPUs, if ties count.
+
+        Runs also with rows for every window, and evenly.
+        """
+        master, ways = self._master, [self._master.program]
+        if self._runs:
+            ways.append(with_idle_hours(master, 0.0))
+        if self._tie_break:
+            ways = [on_cheapest_gpus(master, way) for way in ways]
         if self._runs:
             ways.append(evenly_full(master, counted))
         for program in ways:
