@@ -17,7 +17,7 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing import work
 from planner.packing.problem import RunWindow, Shape
 
-_PASSES = 3
+_PASSES = 5
 """How often an order is tried again, with those first that found no place."""
 
 _RUN_S, _ROOM_S, _CAP_S = 1e-5, 1e-5, 1.5e-4
