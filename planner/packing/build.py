@@ -408,17 +408,17 @@ def evenly_full(master: MasterProgram, counted: tuple[float, ...]) -> Program:
     return program.priced({fullest: 1.0})
 
 
-def with_idle_hours(master: MasterProgram, share: float) -> Program:
-    """Return the program that leaves this share of the GPU-hours of all nodes to no run.
+def with_every_window(master: MasterProgram, idle: float = 0.0) -> Program:
+    """Return the program with rows for all windows of runs, not only those fuller than average.
 
-    Even with none it is tighter than the master program, which has rows for fewer windows.
+    In each, and over the quarter, runs leave a share of the GPU-hours of all nodes `idle`.
     """
     program = Program(list(master.program.variables), list(master.program.rows))
     for key, load in _hours_taken(master):
         usable, owned = master.usable_nodes(*key)
         for index, factor in usable.items():
-            load[index] -= factor * (1 - share)
-        program.row(f"idle[{key[0]},{key[1]}]", load, "<=", owned * (1 - share))
+            load[index] -= factor * (1 - idle)
+        program.row(f"idle[{key[0]},{key[1]}]", load, "<=", owned * (1 - idle))
     return program
 
 

@@ -25,7 +25,7 @@ from planner.packing.build import (
     evenly_full,
     on_cheapest_gpus,
     with_at_least,
-    with_idle_hours,
+    with_every_window,
 )
 from planner.packing.incumbent import Incumbent, Infeasible, begin
 from planner.packing.layouts import Layouts
@@ -242,7 +242,7 @@ class Search:
         """
         master, ways = self._master, [self._master.program]
         if self._runs:
-            ways.append(with_idle_hours(master, 0.0))
+            ways.append(with_every_window(master))
         if self._tie_break:
             ways = [on_cheapest_gpus(master, way) for way in ways]
         if self._runs:
@@ -352,7 +352,9 @@ class Search:
     def _leave_idle(self) -> None:
         """Leave runs a share of the GPU-hours idle, less and less as long as that is cheaper."""
         for share in _IDLE_SHARES if self._runs else ():
-            values = self._cheaper(with_idle_hours(self._master, share))
+            if self._closed() or not self._in_time():
+                return
+            values = self._cheaper(with_every_window(self._master, idle=share))
             if values:
                 self._on_nodes(values)
 
@@ -360,7 +362,7 @@ class Search:
         """Lay out runs on the nodes of the bound in ways drawn at random, if they are few."""
         if not (self._runs and self._counted) or len(self._master.mode) > _FEW_MODES:
             return
-        base = with_idle_hours(self._master, 0.0)
+        base = with_every_window(self._master)
         for seed in range(_DRAWN):
             if self._closed() or not self._in_time():
                 return
