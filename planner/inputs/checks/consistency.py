@@ -173,6 +173,7 @@ def _figures(
             (*path, "node_type"),
             f"no rack of site {name!r} holds a {entry.node_type!r}, "
             f"it takes {' and '.join(beyond)}",
+            f"state what a rack holds at sites.{name}.racks, or choose another site or node type",
         )
 
 
@@ -494,7 +495,7 @@ def _sold(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
             message = f"says nothing of {max(within)}: a price holds from its quarter on"
             hint = f"state a price for {min(within)} as well"
             yield Fault((*path, "price_usd"), message, hint)
-    elif entry.retires is not None and min(within) >= entry.retires:
+    elif entry.retires is not None and first < entry.retires <= min(within):
         message = f"lies after the nodes have gone: they retire in {entry.retires}"
         yield Fault((*path, "quarters"), message, "leave it out to sell in any quarter")
     if sale.bought is not None and sale.bought > first:

@@ -13,6 +13,7 @@ from planner.errors import Finding
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.reading.document import Path, YamlDocument
+from planner.inputs.reading.hints import is_nothing
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.offer import FleetEntry, Offer
@@ -220,7 +221,7 @@ def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tu
         return
     step, rest = pattern[0], pattern[1:]
     if isinstance(value, str) and step == _EACH and not rest:
-        yield from ((path, name) for name in [value] if "," not in name)
+        yield from ((path, name) for name in [value] if not ("," in name or is_nothing(name)))
     elif isinstance(value, tuple) and step == _EACH:
         for position, item in enumerate(value):
             yield from _matches(item, rest, (*path, position))

@@ -530,7 +530,8 @@ def _retired(
     _, owned = fleet_by_pool(scenario)[place.node_type, place.site][place.numbers[0] - 1]
     units = zip(horizon.all_quarters, job.units(horizon), strict=True)
     active = [quarter for quarter, number in units if number >= unit]
-    stops = owned.retires is not None and active and owned.retires <= active[-1]
+    first = horizon.first_quarter
+    stops = owned.retires is not None and active and first < owned.retires <= active[-1]
     if stops and job.droppable is None:
         yield Fault(
             path,

@@ -154,7 +154,7 @@ _SAME_AS = {
     **dict.fromkeys(
         ("true", "yes", "on", "allow"), ("on", "allowed", "same-node", "own-node", "drop")
     ),
-    **dict.fromkeys(("false", "no", "off"), ("off", "forbidden", "never", "refuse")),
+    **dict.fromkeys(("false", "no", "none", "off"), ("off", "forbidden", "never", "refuse")),
     **dict.fromkeys(("water", "dlc"), ("liquid",)),
     **dict.fromkeys(("trtllm", "trt-llm", "tensorrt"), ("tensorrt-llm",)),
     "nim": ("tensorrt-llm", "vllm"),
@@ -166,7 +166,7 @@ _SAME_AS = {
 
 
 _NOTHING = {
-    *("?", "any", "auto", "default", "inf", "infinite", "infinity", "n/a", "na", "no limit"),
+    *("", "?", "any", "auto", "default", "inf", "infinite", "infinity", "n/a", "na", "no limit"),
     *("none", "null", "open", "pending", "tba", "tbc", "tbd", "unknown", "unlimited"),
 }
 """Words for a value that nobody has stated, or for none."""
@@ -282,7 +282,7 @@ def figure_hint(value: str, key: str, *, whole: bool) -> str | None:
         return f"write {written.replace('.', '').replace(',', '.')}, with a decimal point"
     figure = re.sub(r"[,_' ]", "", written)
     if figure == value.strip():
-        stripped = figure.lstrip("0") or "0"
+        stripped = re.sub(r"^0+(?=[0-9])", "", figure)
         return f"write it without {'quotes' if stripped == figure else 'leading zeros'}: {stripped}"
     units = [one for one in re.split(r"[\s/]+", match["unit"]) if one not in ("", "per")]
     return _in_units(figure, [match["currency"].casefold(), *units], key, whole=whole)

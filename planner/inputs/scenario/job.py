@@ -373,7 +373,7 @@ class Serve(_OneModel):
         asked = None if self.latency is None else self.latency.percentile
         for key in ("input_percentiles", "output_percentiles"):
             lengths = None if self.load is None else getattr(self.load, key)
-            if lengths is not None and asked is not None and lengths.at(asked) is None:
+            if lengths and lengths.stated and asked is not None and lengths.at(asked) is None:
                 raise ValueError(
                     f"`latency` is asked for at the {asked}th percentile, of which `{key}` says "
                     f"nothing: add `p{asked}`, or ask at one of "
