@@ -397,7 +397,7 @@ def require_eligible(
             f"{some_of(names, _JOBS_NAMED)}{alike} ({sizing.summary}) fits nothing that is owned "
             f"or offered{where}"
         )
-        reasons += (f"  {line}" for line in _why(sizing, _open_to(sites, pools)))
+        reasons += (f"  {line}" for line in _why(sizing, sites, pools))
         if not sizing.candidates:
             reasons += (f"  worth a second look: {warning}" for warning in sizing.warnings)
     what = "1 job has" if len(stuck) == 1 else f"{len(stuck):,} jobs have"
@@ -413,7 +413,7 @@ def remedies(
     told = (
         f"{names[0]}: {remedy}"
         for sizing, sites, names in _by_sizing(stuck)
-        for remedy in _remedies(sizing, _open_to(sites, pools), catalog)
+        for remedy in _remedies(sizing, sites, pools, catalog)
     )
     return tuple(dict.fromkeys(told))
 
@@ -433,11 +433,12 @@ def _by_sizing(jobs: Sequence[SizedJob]) -> list[tuple[Sizing, tuple[str, ...], 
     return list(found.values())
 
 
-def _why(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
+def _why(sizing: Sizing, sites: tuple[str, ...], every: tuple[Pool, ...]) -> Iterator[str]:
     """Say for each GPU type in play what speaks against it."""
+    pools = _open_to(sites, every)
     in_play = {pool.gpu_type for pool in pools}
     if not in_play:
-        yield "no node is owned and none is offered"
+        yield f"no node is owned{' there' if every else ''} and none is offered"
     meant = _meant(sizing) - in_play
     for gpu_type in sorted(in_play | meant):
         if gpu_type in meant:
@@ -472,7 +473,13 @@ def _lists_to_open(sizing: Sizing, in_play: set[str]) -> Iterator[str]:
         yield f"let it use {one_of(gpu_types)}: change {listed([_LISTS[one] for one in lists])}"
 
 
-def _remedies(sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalog) -> Iterator[str]:
+def _remedies(
+    sizing: Sizing, sites: tuple[str, ...], every: tuple[Pool, ...], catalog: Catalog
+) -> Iterator[str]:
+    pools = _open_to(sites, every)
+    if every and not pools:
+        yield f"offer nodes at {one_of(sites)}, or change its `sites` or `labels`"
+        return
     in_play = {pool.gpu_type for pool in pools}
     for_runs = {
         pool.node_type
@@ -521,6 +528,10 @@ def _some_node_holds(one: Candidate, catalog: Catalog) -> bool:
     return any(
         one.cpus <= (nodes := ceil(one.gpus / node.gpus.value)) * node.cpu_cores.value
         and one.memory_mb <= nodes * node.host_memory_gb.value * 1000
+        and (
+            nodes == 1
+            or (one.may_span and node.scale_out_fabric and not one.gpus % node.gpus.value)
+        )
         for node in catalog.nodes.values()
         if node.gpu_type == one.gpu_type
     )

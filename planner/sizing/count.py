@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
 from typing import Final, NamedTuple
@@ -316,6 +317,7 @@ class Counter:
         objection: Rejection | None = None
         too_small: Derivation | None = None
         raised_by = ""
+        tried: Fraction | int | None = None
         if gpus is None:
             at = job.job.within(gpu)
             given = at.number("gpus")
@@ -347,7 +349,10 @@ class Counter:
                     else:
                         yield _Settled(at, too_small, raised_by), True
                     return
-                raised_by, objection = "deadline", _rejection(gpu_type, late, at)
+                hours = at.number(_PLANNED)
+                if objection is None or hours != tried:  # else more GPUs take no hour off
+                    raised_by, objection = "deadline", _rejection(gpu_type, late, at)
+                tried = hours
             yield objection, False
             if not job.by_peak:
                 enough = enough or gpus

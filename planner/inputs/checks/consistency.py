@@ -216,18 +216,22 @@ def _sites_of(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Faul
     sites = scenario.sites or dict.fromkeys(scenario.sites_in_play)
     for position, site in enumerate(job.sites or ()):
         if site not in sites:
-            message = f"unknown site {site!r}"
-            yield Fault((*path, "sites", position), message, _nearest(site, sites))
+            message, hint = f"unknown site {site!r}", _nearest(site, sites)
+            if site in scenario.labels:
+                hint = f"{site!r} is a label: write it under `labels`"
+            yield Fault((*path, "sites", position), message, hint)
 
 
 def _labels_of(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Fault]:
     if scenario.may_give_way(job):
         return  # it is dropped, and a warning tells why
-    labels = sorted({label for site in scenario.sites.values() for label in site.labels})
+    labels = scenario.labels
     for position, label in enumerate(job.labels):
         if label not in labels:
             message = f"no site carries the label {label!r}"
             hint = _nearest(label, labels) if labels else _labelled(label, scenario)
+            if label in (scenario.sites or scenario.sites_in_play):
+                hint = f"{label!r} is a site: write it under `sites`"
             yield Fault((*path, "labels", position), message, hint)
 
 

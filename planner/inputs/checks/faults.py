@@ -238,6 +238,8 @@ def unknown_reference(
     sort: str, name: str, known: Collection[str], catalog: Catalog | None
 ) -> tuple[str, str | None]:
     """Say what is wrong with an unknown name, and what may have been meant."""
+    if catalog is not None and (other := _of_other_sort(sort, name, catalog)):
+        return other
     names = sorted(known)
     several = [] if sort == "model" else get_close_matches(name.casefold(), names, 1, _A_SLIP)
     if not several and catalog is not None and sort in _CALLED:
@@ -253,6 +255,19 @@ def unknown_reference(
     if sort == "model" and (size := _SIZE.fullmatch(name)):
         return message, f"a size is `parameters_b: {size[1]}`, beside its `family`"
     return message, did_you_mean(name, names, 3) or _listing(sort, names)
+
+
+def _of_other_sort(sort: str, name: str, catalog: Catalog) -> tuple[str, str | None] | None:
+    """Say what a node type or a GPU type is in the other's place; None if it is neither."""
+    with suppress(NotKnown):
+        if sort == "node type" and name in catalog.gpus:
+            meant = sorted(key for key, node in catalog.nodes.items() if node.gpu_type == name)
+            message = f"{name!r} is a GPU type, not a node type"
+            return message, f"write one of {', '.join(meant)}" if meant else None
+        if sort == "GPU type" and name in catalog.nodes:
+            of_node = catalog.nodes[name].gpu_type
+            return f"{name!r} is a node type, not a GPU type", f"did you mean {of_node!r}?"
+    return None
 
 
 _SIZE = re.compile(r"([0-9.]+) ?[bB]?")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt
+from math import isqrt, sqrt
 from typing import Any, Final
 
 from planner.inputs.base import NotKnown
@@ -115,7 +115,7 @@ def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
         yield Fault(("load", longer), message, remedy)
 
 
-def _traffic(serve: Serve, _: Catalog) -> Iterator[Fault]:
+def _traffic(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
     """Find a day of less than one request, and request lengths that contradict their mean."""
     load = serve.load
     if load is None:
@@ -127,6 +127,18 @@ def _traffic(serve: Serve, _: Catalog) -> Iterator[Fault]:
             ("load", "tokens_per_day"),
             f"{most:,f} tokens a day are less than one request of {each:,}",
             "count all tokens of a day, one by one",
+        )
+    model, usual = _model(serve, catalog), load.input_tokens
+    longest = serve.context or (usual if model is None else model.longest_context)
+    if (
+        longest > usual and load.input_cv**2 * usual > longest - usual
+    ):  # the widest have two lengths
+        widest = sqrt((longest - usual) / usual)
+        yield Fault(
+            ("load", "input_cv"),
+            f"requests of {usual:,} tokens on average, and of {longest:,} at most, vary by "
+            f"{widest:,.1f} at most",
+            "state mean and variation of the same requests: standard deviation over mean",
         )
     for key, mean in (
         ("input_percentiles", load.input_tokens),
@@ -241,7 +253,15 @@ def _decoding(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
             f"{serve.model} is an encoder and writes no text",
             "write 0: its answer is a vector or a score",
         )
-    elif (model is not None and model.encoder) or (load is not None and not load.output_tokens):
+    if model is not None and model.encoder:
+        for path, stated in (
+            (("kv_bits",), "kv_bits" in serve.model_fields_set),
+            (("load", "cached_input"), load is not None and load.cached_input),
+        ):
+            if stated:
+                message = f"{serve.model} is an encoder, which keeps no cache"
+                yield Fault(path, message, "leave it out")
+    if (model is not None and model.encoder) or (load is not None and not load.output_tokens):
         for key in ("speculative", "disaggregated"):
             if getattr(serve, key) is not None:
                 yield Fault((key,), "speeds up answers, and there are none", "leave it out")
@@ -318,6 +338,10 @@ def _parallelism(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
     ):
         if not fits:
             message = f"{ways} GPUs cannot share {parts} {what} of {tune.model} evenly"
+            if key == "expert" and model.experts is None:
+                message = f"{tune.model} has no routed experts to share"
+                yield Fault(("parallelism", key), message, "leave it out")
+                return
             yield Fault(("parallelism", key), message)
             return
 

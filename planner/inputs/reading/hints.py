@@ -293,8 +293,8 @@ def _in_units(figure: str, stated: list[str], key: str, *, whole: bool) -> str |
     currency, *units = stated
     if whole and units == ["%"]:
         return "a whole number stands here, no share"
-    if units in (["%"], ["percent"]) and not pieces(key) - {"per", "year"} & UNITS:
-        return f"write {Decimal(figure) / 100:f}"
+    if units in (["%"], ["percent"]):
+        return _for_a_share(figure, key)
     if "usd" in pieces(key) and {currency, *map(str.casefold, units)} & _OTHER_MONEY:
         return "all money is in USD: write a number alone, converted at your rate"
     if len(figure) <= _LONGEST and units:
@@ -306,6 +306,16 @@ def _in_units(figure: str, stated: list[str], key: str, *, whole: bool) -> str |
         return "write a number alone, in the unit of the key"
     alone = " alone, the unit stands in the key's name" if units else ""
     return f"write {figure}{alone}"
+
+
+def _for_a_share(figure: str, key: str) -> str:
+    """Return a hint on a share where another figure belongs."""
+    part = Decimal(figure) / 100
+    if key == "times":
+        return f"write the factor, {1 + part:f}"
+    if not pieces(key) - {"per", "year"} & UNITS:
+        return f"write {part:f}"
+    return f"one figure stands here; an override moves it by a share with a sign: {part:+%}"
 
 
 def _unit(word: str) -> str:

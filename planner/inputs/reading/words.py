@@ -286,8 +286,8 @@ def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -
             value not in choices
         ):
             hint = f"a list of {', '.join(choices)} stands here"
-        case "a list", str():
-            hint = f"write [{value}]"
+        case "a list", str() | int() | Decimal() if not isinstance(value, bool):
+            hint = f"write [{value if isinstance(value, str) else described(value)}]"
         case "a list", dict() if keys := shape.keys((*mistake.path, 0)):
             hint = f"its items are {{{', '.join(f'{one}: …' for one in keys)}}}"
         case "a list", dict() if value:
