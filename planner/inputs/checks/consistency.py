@@ -420,6 +420,13 @@ def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
 
 def _dated(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
     yield from _priced_later(whole, path, offer)
+    book, horizon = whole.catalog.prices, whole.scenario.horizon
+    listed_price = None if offer.stated_price else book.listed(offer.kind, offer.node_type)
+    end = (horizon.first_quarter + horizon.quarters).start
+    if listed_price is not None and listed_price.date >= end:
+        message = f"price book {book.header.id!r} dates its price {listed_price.date}, after the "
+        message += f"horizon ({_horizon_text(horizon)})"
+        yield Fault(path, message, "write the day on which the price was asked", at_key=True)
     if offer.price_date is not None and offer.stated_price is None:
         yield Fault(
             (*path, "price_date"),
