@@ -35,7 +35,8 @@ _QUARTERS_NAMED = 3
 _WAIVE = "change the job, or waive the rule under policies.waived_rules with the reason"
 _ADVICE = {
     "capacity/fits": "ask for less memory of each GPU: a smaller model, shorter sequences or "
-    "contexts, a smaller batch or fewer requests at once, fewer bits",
+    "contexts, a smaller batch or fewer requests at once, fewer bits; or state more GPUs, where "
+    "their number is stated",
     "exclusions/deadline": "give it less data, or make several shorter runs of it, each of "
     "a quarter at the most; or allow a later `deadline_hours`",
     "exclusions/run-within-window": "give it more time, or less to do",

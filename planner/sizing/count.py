@@ -12,6 +12,7 @@ from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import Exact
 from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
+from planner.inputs.text import count_of
 from planner.sizing.candidate import Candidate, Memory, MemoryPart, Rejection
 from planner.sizing.engine import Derivation, Known, Reasoning, Trace
 from planner.sizing.subject import GPU_FACTS
@@ -424,10 +425,11 @@ def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:
     rule = free.rule
     need, offer = (float(_number(at, name)) for name in ("needed_gb_per_gpu", "usable_gb_per_gpu"))
     gpus = ceil(_number(at, "gpus"))
+    most = f"{offer:,.1f} GB on {gpu_type}"
     return Rejection(
         gpu_type=gpu_type,
         rule=rule.id if rule else _FREE,
-        message=f"at {gpus} GPUs each still needs {need:,.1f} GB, of {offer:,.1f} GB on {gpu_type}",
+        message=f"at {count_of(gpus, 'GPU')} each still needs {need:,.1f} GB, of {most}",
         sources=rule.source_texts if rule else (),
         short_gb=need - offer,
     )

@@ -454,7 +454,7 @@ def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> I
                 yield _unknown(scenario, (*path, *key), name, today.pools)
             continue
         first = today.units[entry.job] - entry.count + 1
-        yield from _kept_off(scenario, (*path, *key), entry, first, place)
+        yield from _kept_off(scenario, catalog, (*path, *key), entry, first, place)
         if place.numbers and not (unlike or _may_share(scenario, entry, job)):
             node = catalog.nodes.get(place.node_type)
             each = entry.gpus or (job.fixed.gpus if job.fixed else None) or 1
@@ -479,7 +479,7 @@ def _all_stand(scenario: ResolvedScenario, catalog: Catalog) -> bool:
     )
 
 
-def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
+def not_staying(scenario: ResolvedScenario, catalog: Catalog) -> Iterator[Fault]:
     """Find units that are pinned where they may not stay, in a placement known to be valid."""
     nodes, pools = node_places(scenario), pool_places(scenario)
     units: Counter[str] = Counter()
@@ -488,7 +488,8 @@ def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
         units[entry.job] += entry.count
         for key, _, place in _places(entry, nodes, pools):
             if place is not None:
-                yield from _kept_off(scenario, ("running", position, *key), entry, first, place)
+                at = ("running", position, *key)
+                yield from _kept_off(scenario, catalog, at, entry, first, place)
 
 
 def _places(
@@ -522,7 +523,12 @@ def _unknown(
 
 
 def _kept_off(
-    scenario: ResolvedScenario, path: Path, entry: Running, unit: int, place: NodePlace
+    scenario: ResolvedScenario,
+    catalog: Catalog,
+    path: Path,
+    entry: Running,
+    unit: int,
+    place: NodePlace,
 ) -> Iterator[Fault]:
     """Say what keeps pinned units from staying.
 
@@ -539,6 +545,19 @@ def _kept_off(
                 f"{', '.join(sites)}",
                 f"{_unpinned(entry, job)}, or allow the site",
             )
+        node = catalog.nodes.get(place.node_type)
+        policies = scenario.policies
+        for allowed in (job.gpu_types, policies.allowed_gpu_types):
+            if node and allowed and node.gpu_type not in allowed:
+                yield Fault(
+                    path,
+                    f"{entry.job!r} is pinned on {node.gpu_type}, but may use only "
+                    f"{', '.join(allowed)}",
+                    f"{_unpinned(entry, job)}, or allow the GPU type",
+                )
+        if node and node.gpu_type in policies.excluded_gpu_types:
+            message = f"{entry.job!r} is pinned on {node.gpu_type}, which policies exclude"
+            yield Fault(path, message, f"{_unpinned(entry, job)}, or allow the GPU type")
 
 
 def _retired(

@@ -285,6 +285,14 @@ class Tune(_OneModel):
                 f"{self.micro_batch or 1} × gradient accumulation {self.gradient_accumulation} "
                 f"= {passes}"
             )
+        split = self.parallelism or Parallelism()
+        groups = (self.gpus or 1) // (split.tensor * split.pipeline * split.context)
+        if self.micro_batch is not None and groups * passes > self.batch:
+            raise ValueError(
+                f"a batch of {self.batch} is less than {self.gpus} GPUs take in a step: each "
+                f"micro-batch {self.micro_batch} × gradient accumulation "
+                f"{self.gradient_accumulation}"
+            )
         return self
 
 
