@@ -24,6 +24,7 @@ from planner.inputs.reading.reader import MOST_FINDINGS, parse_document, read_do
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.text import (
+    LONGEST_NAME,
     PLACEHOLDER,
     ScalarError,
     csv_text,
@@ -191,6 +192,8 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
             fault = "the job has no name"
         elif not name.text.isprintable():
             fault = "the name holds a line break or a tab"
+        elif len(name.text) > LONGEST_NAME:
+            fault = f"the name has {len(name.text):,} characters, at most {LONGEST_NAME}"
         attempts.findings += [name.finding(fault, NAME)] if fault else []
         cells = {
             head.text: cell

@@ -230,7 +230,8 @@ def _seconds(cell: Any) -> float:  # noqa: ANN401 - text or a number
         try:
             moment = datetime.fromisoformat(str(cell).strip())
         except ValueError:
-            raise ValueError(f"{str(cell)!r} is no time") from None
+            told = f"{str(cell)!r} is no time, write 2027-01-31 08:30:00, or seconds"
+            raise ValueError(told) from None
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     if not 0 <= number < float("inf"):
         raise ValueError(f"{str(cell)!r} is no time")

@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from planner.inputs.text import FIRST_YEAR, LAST_YEAR, described
+from planner.inputs.text import FIRST_YEAR, LAST_YEAR, LONGEST_NAME, described
 
 LARGEST = 10**15
 """No figure may be larger: one that is, is a typing error that no sum here is made for."""
@@ -247,7 +247,7 @@ def _payable(least: str, told: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-Name = Annotated[str, AfterValidator(_clean), Field(min_length=1, max_length=120)]
+Name = Annotated[str, AfterValidator(_clean), Field(min_length=1, max_length=LONGEST_NAME)]
 """Text a person wrote as a name: printable, not blank."""
 
 Day = Annotated[date, BeforeValidator(day)]

@@ -32,6 +32,8 @@ ILLEGAL_CHARACTER = re.compile(
 PLACEHOLDER = re.compile(r"\$\{[^}]*\}?|\{\{.*?(\}\}|$)")
 """What a template leaves behind when nobody filled it in."""
 
+LONGEST_NAME = 120
+"""Characters of a name."""
 FIRST_YEAR, LAST_YEAR = 2000, 2100
 """Days and quarters before or after are slips of the hand."""
 _LONGEST_NUMBER = 30

@@ -24,6 +24,7 @@ from planner.inputs.scenario.scenario import running_units
 from planner.inputs.settled import Inputs
 from planner.packing.problem import (
     ALL_TRAFFIC,
+    API,
     NOWHERE,
     JobClass,
     Mode,
@@ -38,8 +39,6 @@ from planner.packing.solution import Solution
 from planner.packing.translation import RunningUnits, Translation, Unit, translate
 from planner.sizing.candidate import SizedJob
 
-_API = "API"
-"""Stands in place of a node type."""
 _MILLI = 1000
 """Rate limits are counted in thousandths of a request per second."""
 _ONE = Shape(1, 0, 0)
@@ -58,8 +57,8 @@ class _Stating:
 
     def pool(self, node: Shape, api: str = "") -> str:
         """Add a pool with such nodes, of an API if one is named; return its GPU type."""
-        gpu_type = f"{NOWHERE}{f'{_API} ' if api else ''}{len(self.pools)}"
-        node_type, site = (_API, api) if api else ("nowhere", gpu_type)
+        gpu_type = f"{NOWHERE}{f'{API} ' if api else ''}{len(self.pools)}"
+        node_type, site = (API, api) if api else ("nowhere", gpu_type)
         self.pools.append(Pool(node_type, site, gpu_type, node, 0, 0, fabric=False))
         return gpu_type
 
@@ -135,7 +134,7 @@ def _split(
         waiting = list(members)
         for mode, count in zip(job_class.modes, assigned, strict=True):
             mine, waiting = waiting[:count], waiting[count:]
-            if mode.gpu_type.startswith(f"{NOWHERE}{_API} "):
+            if mode.gpu_type.startswith(f"{NOWHERE}{API} "):
                 for name, _ in mine:
                     gone[name][mode.way].update(job_class.quarters)
             else:

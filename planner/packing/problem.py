@@ -108,6 +108,8 @@ ALL_TRAFFIC = 10**6
 
 NOWHERE = "~"
 """The prefix of a GPU type that does not exist: a unit that has one is not run."""
+API = "API"
+"""Stands in place of a node type."""
 
 
 class RunWindow(NamedTuple):
@@ -251,6 +253,11 @@ class Pool:
     def name(self) -> str:
         """Return `node type @ site`, or the name of its nodes."""
         return self.held or f"{self.node_type}@{self.site}" + (self.offer and f" by {self.offer}")
+
+    @property
+    def is_api(self) -> bool:
+        """Return whether it stands for an API."""
+        return self.node_type == API
 
     @property
     def home(self) -> str:

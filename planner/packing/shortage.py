@@ -206,6 +206,11 @@ def _pools(problem: Problem, job_class: JobClass) -> list[int]:
 def _limits(translation: Translation, number: int, quarter: int, last: int) -> str:
     """Say what a pool can have: owned nodes, and each offer's maximum and first quarter."""
     pool = translation.problem.pools[number]
+    if pool.is_api:
+        (supply,) = (one for one in translation.problem.supplies if one.pool == number)
+        spans = [one for one, cents in enumerate(supply.unit_cost_cents) if cents is not None]
+        when = _span([translation.quarters[one] for one in spans]) if spans else "no quarter"
+        return f"API {supply.name}: may be used in {when}"
     parts = [f"{pool.owned_in(quarter)} owned"]
     if pool.owned_in(quarter) < pool.owned:
         parts.append(f"{pool.owned - pool.owned_in(quarter)} retired")
@@ -257,7 +262,7 @@ def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str
     since += ", paid from no budget" if problem.budgets else ""
     for number in sorted({pool if lent is None else lent for pool, lent in lenders.items()}):
         pool = problem.pools[number]
-        more = None if pool.held else _nodes_more(problem, number)
+        more = None if pool.held or pool.is_api else _nodes_more(problem, number)
         if more:
             yield f"have {count_of(more, 'node')} more of {pool.name} {since}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 from math import ceil
@@ -13,7 +14,16 @@ from planner.errors import Finding, InfeasibleError, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
-from planner.inputs.text import amount, count_of, did_you_mean, gpus_text, some_of, usd
+from planner.inputs.text import (
+    amount,
+    count_of,
+    did_you_mean,
+    gpus_text,
+    listed,
+    one_of,
+    some_of,
+    usd,
+)
 from planner.packing import Problem, Translation
 from planner.packing.problem import Mode, Pool
 from planner.packing.solution import Solution
@@ -22,16 +32,25 @@ from planner.planning.plan import Alternative, GpuPart, Node, Occupant, Plan, Pl
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
 _QUARTERS_NAMED = 3
-_WAIVE = "change it, or waive a rule under policies.waived_rules with the reason"
+_WAIVE = "change the job, or waive the rule under policies.waived_rules with the reason"
 _ADVICE = {
     "capacity/fits": "ask for less memory of each GPU: a smaller model, shorter sequences or "
-    "contexts, a smaller batch or fewer requests at once, fewer bits",
+    "contexts, a smaller batch or fewer requests at once, fewer bits; or state more GPUs, where "
+    "their number is stated",
     "exclusions/deadline": "give it less data, or make several shorter runs of it, each of "
     "a quarter at the most; or allow a later `deadline_hours`",
-    "exclusions/run-within-window": "give it more time, or less data",
+    "exclusions/run-within-window": "give it more time, or less to do",
+    "exclusions/stated-too-few": "state as many GPUs as are needed, or leave their number out",
+    "serving/heads-divide": "state another number of GPUs for each replica",
 }
 """For a rule that rejects a GPU type, what to change if waiving the rule would not help."""
 
+_LISTS = {
+    "job.gpu_types": "its `gpu_types`",
+    "policies.allowed_gpu_types": "`policies.allowed_gpu_types`",
+    "policies.excluded_gpu_types": "`policies.excluded_gpu_types`",
+}
+"""Lists of a scenario by which a GPU type is rejected."""
 _JOBS_NAMED = 3
 _OTHERS_NAMED = 6
 _SITES_NAMED = 4
@@ -231,6 +250,8 @@ def _obstacle(
 def _shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
     """Say what a unit needs beyond one node, or beyond the whole nodes that it may span."""
     nodes = 1
+    if pool.hire is not None and candidate.planned_hours is None:
+        return ["whole quarters, and these nodes are for runs of known length"]
     if candidate.gpus > pool.node.gpus:
         nodes, rest = divmod(candidate.gpus, pool.node.gpus)
         needs = count_of(candidate.gpus, "GPU")
@@ -377,7 +398,7 @@ def require_eligible(
             f"{some_of(names, _JOBS_NAMED)}{alike} ({sizing.summary}) fits nothing that is owned "
             f"or offered{where}"
         )
-        reasons += (f"  {line}" for line in _why(sizing, _open_to(sites, pools)))
+        reasons += (f"  {line}" for line in _why(sizing, sites, pools))
         if not sizing.candidates:
             reasons += (f"  worth a second look: {warning}" for warning in sizing.warnings)
     what = "1 job has" if len(stuck) == 1 else f"{len(stuck):,} jobs have"
@@ -393,7 +414,7 @@ def remedies(
     told = (
         f"{names[0]}: {remedy}"
         for sizing, sites, names in _by_sizing(stuck)
-        for remedy in _remedies(sizing, _open_to(sites, pools), catalog)
+        for remedy in _remedies(sizing, sites, pools, catalog)
     )
     return tuple(dict.fromkeys(told))
 
@@ -413,12 +434,16 @@ def _by_sizing(jobs: Sequence[SizedJob]) -> list[tuple[Sizing, tuple[str, ...], 
     return list(found.values())
 
 
-def _why(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
+def _why(sizing: Sizing, sites: tuple[str, ...], every: tuple[Pool, ...]) -> Iterator[str]:
     """Say for each GPU type in play what speaks against it."""
-    in_play = sorted({pool.gpu_type for pool in pools})
+    pools = _open_to(sites, every)
+    in_play = {pool.gpu_type for pool in pools}
     if not in_play:
-        yield "no node is owned and none is offered"
-    for gpu_type in in_play:
+        yield f"no node is owned{' there' if every else ''} and none is offered"
+    meant = _meant(sizing) - in_play
+    for gpu_type in sorted(in_play | meant):
+        if gpu_type in meant:
+            yield f"{gpu_type}: neither owned nor offered"
         for rejection in sizing.rejections:
             if rejection.gpu_type == gpu_type:
                 yield f"{gpu_type}: {rejection.message} ({rejection.rule})"
@@ -428,8 +453,45 @@ def _why(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
                 yield f"{gpu_type}: on {pool.name} it needs {short}"
 
 
-def _remedies(sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalog) -> Iterator[str]:
+def _meant(sizing: Sizing) -> set[str]:
+    """Return the GPU types that the job lists itself, if it does."""
+    unlisted = {one.gpu_type for one in sizing.rejections if one.rule == "job.gpu_types"}
+    rejected = {one.gpu_type for one in sizing.rejections} - unlisted
+    return rejected.union(one.gpu_type for one in sizing.candidates) if unlisted else set()
+
+
+def _lists_to_open(sizing: Sizing, in_play: set[str]) -> Iterator[str]:
+    """Say which GPU types in play are rejected by lists of the scenario alone, and by which."""
+    against: dict[str, list[str]] = defaultdict(list)
+    for one in sizing.rejections:
+        if one.gpu_type in in_play:
+            against[one.gpu_type].append(one.rule)
+    by_lists: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for gpu_type, rules in sorted(against.items()):
+        if _LISTS.keys() >= set(rules):
+            by_lists[tuple(rules)].append(gpu_type)
+    for lists, gpu_types in by_lists.items():
+        yield f"let it use {one_of(gpu_types)}: change {listed([_LISTS[one] for one in lists])}"
+
+
+def _remedies(
+    sizing: Sizing, sites: tuple[str, ...], every: tuple[Pool, ...], catalog: Catalog
+) -> Iterator[str]:
+    pools = _open_to(sites, every)
+    if every and not pools:
+        yield f"offer nodes at {one_of(sites)}, or change its `sites` or `labels`"
+        return
     in_play = {pool.gpu_type for pool in pools}
+    for_runs = {
+        pool.node_type
+        for one, pool in product(sizing.candidates, pools)
+        if pool.hire is not None and one.planned_hours is None and one.gpu_type == pool.gpu_type
+        if not _shortfalls(one, replace(pool, hire=None))
+    }
+    if for_runs:
+        yield f"offer {one_of(sorted(for_runs))} to buy, rent or reserve by the quarter as well"
+        return
+    yield from _lists_to_open(sizing, in_play)
     host = any(one.gpu_type in in_play for one in sizing.candidates)
     held = [one for one in sizing.candidates if not host or _some_node_holds(one, catalog)]
     others = [f"{one.gpus} × {one.gpu_type}" for one in held if one.gpu_type not in in_play]
@@ -437,6 +499,7 @@ def _remedies(sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalog) -> Iter
     counts = _countable(stated, pools)
     if counts:
         yield f"state {counts}, or offer a node type whose GPUs divide it"
+    nearest = sizing.nearest(in_play)
     if others:
         shown = some_of(others, _OTHERS_NAMED)
         yield f"offer nodes of a GPU type that it can use: {shown}"
@@ -445,19 +508,19 @@ def _remedies(sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalog) -> Iter
         or_fabric = ", or with a fabric" if fabric else ""
         none = "" if held else "; the catalog has none with so much, so ask for less"
         yield f"offer a node type with more GPUs, cores or host memory{or_fabric}{none}"
-    elif (nearest := sizing.nearest(in_play)) is not None:
+    if nearest is not None:
         longer = nearest.times_as_long
-        times = f"{longer:,.0f}" if longer >= _WHOLE_FROM else f"{longer:.2g}"
+        times = f"{longer:,.0f}" if longer >= _WHOLE_FROM else f"{longer:.{2 + (longer < 1.1)}g}"
         text = (
             f"{nearest.gpu_type} comes nearest, {times} times as "
             f"long as is asked for: `{nearest.kept}` would let it run there"
         )
-        fastest = sizing.nearest()
+        fastest = None if others else sizing.nearest()
         if fastest is not None and fastest.gpu_type not in in_play:
             text += f"; {fastest.gpu_type}, which is not offered, would keep `{fastest.kept}`"
         yield text
-    else:
-        said = {one.rule for one in sizing.rejections if one.gpu_type in in_play}
+    elif not sizing.candidates:
+        said = {one.rule for one in sizing.rejections if one.gpu_type in in_play} - _LISTS.keys()
         yield from dict.fromkeys(_ADVICE.get(rule, _WAIVE) for rule in sorted(said))
 
 
@@ -466,6 +529,10 @@ def _some_node_holds(one: Candidate, catalog: Catalog) -> bool:
     return any(
         one.cpus <= (nodes := ceil(one.gpus / node.gpus.value)) * node.cpu_cores.value
         and one.memory_mb <= nodes * node.host_memory_gb.value * 1000
+        and (
+            nodes == 1
+            or (one.may_span and node.scale_out_fabric and not one.gpus % node.gpus.value)
+        )
         for node in catalog.nodes.values()
         if node.gpu_type == one.gpu_type
     )

@@ -33,6 +33,7 @@ from planner.planning.assemble import Request, SolvedPortfolio, checked_plan, se
 from planner.planning.choices import ChoicePrices, other_types
 from planner.planning.doubtful import limiting_figures
 from planner.planning.jobs import remedies, require_eligible, stuck_jobs
+from planner.planning.notes import doubts_of_jobs
 from planner.planning.plan import Note, Plan, PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
@@ -103,7 +104,7 @@ def make_plan(
         try:
             solved = _solved(request, jobs, explain=price_choices)
         except InfeasibleError as why:
-            raise _with_doubts(why, inputs) from None
+            raise _with_doubts(why, inputs, jobs) from None
         searched_s = spent() - begun
         plan = checked_plan(request, solved)
         if price_choices:
@@ -115,9 +116,11 @@ def make_plan(
     return _ended_by_clock(plan) if clock.ended else plan
 
 
-def _with_doubts(why: InfeasibleError, inputs: Inputs) -> InfeasibleError:
+def _with_doubts(why: InfeasibleError, inputs: Inputs, jobs: Sequence[SizedJob]) -> InfeasibleError:
     """Add figures that may be slips, and what an earlier plan ordered, to the reasons."""
-    doubts = ((note.text, note.origin) for note in limiting_figures(inputs))
+    lacking = [job for job in jobs if job.name in why.lacking]
+    notes = (*limiting_figures(inputs), *doubts_of_jobs(lacking))
+    doubts = ((note.text, note.origin) for note in notes)
     looks = tuple(
         f"worth a second look: {text} ({origin})"
         for text, origin in (*doubts, *(one for one in inputs.since_earlier if one[1] == "fleet"))
@@ -145,7 +148,8 @@ def _solved(request: Request, jobs: tuple[SizedJob, ...], *, explain: bool) -> S
         except InfeasibleError as why:
             request.progress("asking whether other GPU types would do")
             others = other_types(request.inputs, why.lacking, request.sizers)
-            raise InfeasibleError(why.headline, why.reasons, (*why.remedies, *others)) from None
+            remedied = (*why.remedies, *others)
+            raise InfeasibleError(why.headline, why.reasons, remedied, why.lacking) from None
     if not unfit:
         with suppress(Infeasible, LimitError):
             return _with_apis(request, jobs, request.attempt)

@@ -6,7 +6,7 @@ Assumptions are what the scenario leaves open, and what fills the gap.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -535,6 +535,13 @@ def _of_sizing(jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
                 yield f"on {', '.join(here)}: {said}"
 
     yield from _from_sizing(jobs, of_plan)
+
+
+def doubts_of_jobs(jobs: Sequence[SizedJob]) -> Iterator[Note]:
+    """Return what sizing doubts of what these jobs state, whatever they run on."""
+    yield from _from_sizing(
+        tuple(jobs), lambda one: (text for text in one.warnings if not text.startswith("on "))
+    )
 
 
 def _from_sizing(

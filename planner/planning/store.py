@@ -367,7 +367,10 @@ def carried_over(
     _require_fitting(inputs.scenario, earlier, label, shown_as)
     running = tuple(_entries(inputs.scenario, earlier, earlier.quarters.index(label)))
     scenario = inputs.scenario.model_copy(update={"running": running})
-    kept_off = [Finding(one.message, shown_as, hint=one.hint) for one in not_staying(scenario)]
+    kept_off = [
+        Finding(one.message, shown_as, hint=one.hint)
+        for one in not_staying(scenario, inputs.catalog)
+    ]
     if kept_off:
         raise InputError(*dict.fromkeys(kept_off))
     file = InputFile(role="placement", path=shown_as, sha256=sha256_of(text), location=path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor
 from typing import Final, NamedTuple
@@ -11,6 +12,7 @@ from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import Exact
 from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
+from planner.inputs.text import count_of
 from planner.sizing.candidate import Candidate, Memory, MemoryPart, Rejection
 from planner.sizing.engine import Derivation, Known, Reasoning, Trace
 from planner.sizing.subject import GPU_FACTS
@@ -316,6 +318,7 @@ class Counter:
         objection: Rejection | None = None
         too_small: Derivation | None = None
         raised_by = ""
+        tried: Fraction | int | None = None
         if gpus is None:
             at = job.job.within(gpu)
             given = at.number("gpus")
@@ -347,7 +350,10 @@ class Counter:
                     else:
                         yield _Settled(at, too_small, raised_by), True
                     return
-                raised_by, objection = "deadline", _rejection(gpu_type, late, at)
+                hours = at.number(_PLANNED)
+                if objection is None or hours != tried:  # else more GPUs take no hour off
+                    raised_by, objection = "deadline", _rejection(gpu_type, late, at)
+                tried = hours
             yield objection, False
             if not job.by_peak:
                 enough = enough or gpus
@@ -419,10 +425,11 @@ def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:
     rule = free.rule
     need, offer = (float(_number(at, name)) for name in ("needed_gb_per_gpu", "usable_gb_per_gpu"))
     gpus = ceil(_number(at, "gpus"))
+    most = f"{offer:,.1f} GB on {gpu_type}"
     return Rejection(
         gpu_type=gpu_type,
         rule=rule.id if rule else _FREE,
-        message=f"at {gpus} GPUs each still needs {need:,.1f} GB, of {offer:,.1f} GB on {gpu_type}",
+        message=f"at {count_of(gpus, 'GPU')} each still needs {need:,.1f} GB, of {most}",
         sources=rule.source_texts if rule else (),
         short_gb=need - offer,
     )

@@ -43,6 +43,9 @@ class Place(NamedTuple):
     def write(self, text):
         self.around[self.last] = yaml.safe_load(text)
 
+    def write_one(self, *texts):
+        self.write(next(filter(None, texts)))
+
     def part(self, key, text):
         """A key and its value that were written as one word."""
         self.leave_out()
@@ -167,7 +170,7 @@ TO_FOLLOW: dict[str, Callable[..., None]] = {
     r"(?:known|in play): ([^,]+).*": Place.name,
     r"write one of ([^,]+).*": Place.name,
     r"one of ([^,]+).*": Place.write,
-    r"one stands here, such as '(.+)'": Place.write,
+    r"one stands here, such as (?:'(.+)'|([\w-]+))": Place.write_one,
     r"(?:known here|nothing here is like it): .*": Place.leave_unknown_key_out,
     r"(?:leave it out|delete it|(?:write a value or )?delete the line).*": Place.leave_out,
     r"leave the (?:offer|entry|job) out.*": Place.leave_entry_out,
@@ -229,13 +232,14 @@ BY_THE_WRITER = (
     r"write a number alone, in the unit of the key|write a plain number, such as 12",
     r"put the text in quotes|a remark begins with a blank before its `#`",
     r"write the quarter in which they entered service",
-    r"state sites\.\S+\.racks, or .*|name it in one of them: .*",
+    r"state sites\.\S+\.racks, or .*|state what a rack holds at .*|name it in one of them: .*",
     r"all money is in USD: .*|`planner catalog list \w+` lists them, .*",
     r"its (?:keys|items) are .*|one figure stands here.*|a whole number stands here, no share",
     r"write a value for each: .*|a list of .* stands here|one that is read here has .*",
     r"put it in quotes, or begin the list on a line of its own",
     r"here that is `\w+: [\w-]+`|state mean and percentiles of the same requests",
-    r"begin the horizon with a later `first_quarter`",
+    r"begin the horizon with a later `first_quarter`|'\w+' is a (?:site|label): write it under .*",
+    r"state mean and variation of the same requests: .*",
     r"write the day on which the price was asked|type a plain space or colon in its place",
     r"take a smaller model of the same family|raise `context`, or leave it out",
     r"count the weights of the checkpoint|count all tokens of (?:the data set|a day), .*",

@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.catalog.catalog import Model
+from planner.inputs.catalog.catalog import FactSource, Model
 from planner.inputs.checks.faults import fault_of_name
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.hints import CALLED
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import FieldTree
+from planner.inputs.rules.rule import Publication
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.text import nearest
@@ -101,7 +102,8 @@ def test_whatever_has_another_name_has_one_that_may_be_written():
         ("finance",),
     ]
     paths = [*job_keys, ("jobs", "one", "fixed"), *others]
-    known = {key for path in paths for key in shape.keys(path)} | set(Model.model_fields)
+    known = {key for path in paths for key in shape.keys(path)}
+    known |= {key for one in (Model, FactSource, Publication) for key in one.model_fields}
     assert {name.partition(":")[0] for names in CALLED.values() for name in names} <= known
 
 

@@ -11,7 +11,7 @@ format: 1
 name: Targets
 horizon: {{first_quarter: 2027Q1, quarters: 1}}
 offers:
-  h100: {{node_type: xe9680-h100, kind: buy}}
+  h100: {{node_type: xe9680-h100, kind: buy, maximum: {most}}}
   l40s: {{node_type: r760xa-l40s, kind: buy}}
 jobs:
   chat:
@@ -22,8 +22,8 @@ jobs:
 """
 
 
-def planned(rest):
-    return planner.plan(SCENARIO.format(rest=rest))
+def planned(rest, most=99):
+    return planner.plan(SCENARIO.format(rest=rest, most=most))
 
 
 @pytest.mark.parametrize("targets", ["tpot_ms: 2", "ttft_ms: 8, tpot_ms: 2, e2e_ms: 99"])
@@ -48,3 +48,9 @@ def test_a_concurrency_far_below_what_the_rate_needs_is_told():
     (would_do,) = re.findall(r"where (\d+) would do", told)
     assert int(would_do) < 4
     assert not [one for one in usual.warnings if "a concurrency of" in one]
+
+
+def test_a_concurrency_for_which_there_are_too_few_nodes_is_told():
+    with pytest.raises(planner.InfeasibleError) as refused:
+        planned("concurrency: 1\n    gpu_types: [h100-80gb-sxm]", most=1)
+    assert any("a concurrency of 1 takes" in reason for reason in refused.value.reasons)

@@ -39,7 +39,7 @@ def refused(**jobs: Any) -> str:
 
 
 def test_a_run_that_its_gpus_do_not_hold_says_what_each_lacks():
-    assert "at 1 GPUs each still needs" in refused(tune={"tune": {**TUNE, "gpus": 1}})
+    assert "at 1 GPU each still needs" in refused(tune={"tune": {**TUNE, "gpus": 1}})
 
 
 def test_a_run_of_unknown_shape_takes_no_fewer_than_the_published_average():

@@ -53,6 +53,8 @@ def test_what_goes_with_answers_alone_is_refused():
         ({"load": {**embedding("bge-m3")["load"], "output_tokens": 1}}, "writes no text"),
         ({"latency": {"tpot_ms": 40}}, "there is none"),
         ({"disaggregated": True}, "there are none"),
+        ({"kv_bits": 8}, "keeps no cache"),
+        ({"load": {**embedding("bge-m3")["load"], "cached_input": 0.5}}, "keeps no cache"),
         ({"speculative": {"draft_tokens": 2, "acceptance": 0.5, "draft_gb": 0}}, "there are none"),
     ):
         with pytest.raises(InputError, match=says):

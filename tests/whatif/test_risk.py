@@ -281,6 +281,7 @@ def test_confidence_narrows_with_more_futures():
     [
         ("[0.8, 1, 1.5]", "[1, 0.8, 1.5]", "5:", "three points"),
         ("[0.8, 1, 1.5]", "[1, 1]", "5:", ""),
+        ("[0.8, 1, 1.5]", "[-20%, 1, 1.5]", "5:", "write the factor, 0.8"),
         ("times: [0.8, 1, 1.5]", "plus: [1, 2, 3], times: [1, 2, 3]", "5:", "either"),
         ("offers.h100.price_usd]", "offers.h10.price_usd]", "5:38", "states no number"),
         ("offers.h100.price_usd]", "jobs.talk]", "5:38", "states no number"),

@@ -183,6 +183,9 @@ def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
             if gpu is None:
                 message = f"unknown GPU type {node.gpu_type!r}"
                 hint = did_you_mean(node.gpu_type, catalog.gpus, 3)
+                hint = (
+                    hint or "`planner catalog list gpus` lists them, a file of your own may add one"
+                )
                 yield document.finding((*path, "gpu_type"), message, hint)
             elif fault := node.overdrawn(gpu):
                 hint = "state the nameplate of the whole node"

@@ -173,6 +173,7 @@ def _figures(
             (*path, "node_type"),
             f"no rack of site {name!r} holds a {entry.node_type!r}, "
             f"it takes {' and '.join(beyond)}",
+            f"state what a rack holds at sites.{name}.racks, or choose another site or node type",
         )
 
 
@@ -215,18 +216,22 @@ def _sites_of(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Faul
     sites = scenario.sites or dict.fromkeys(scenario.sites_in_play)
     for position, site in enumerate(job.sites or ()):
         if site not in sites:
-            message = f"unknown site {site!r}"
-            yield Fault((*path, "sites", position), message, _nearest(site, sites))
+            message, hint = f"unknown site {site!r}", _nearest(site, sites)
+            if site in scenario.labels:
+                hint = f"{site!r} is a label: write it under `labels`"
+            yield Fault((*path, "sites", position), message, hint)
 
 
 def _labels_of(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Fault]:
     if scenario.may_give_way(job):
         return  # it is dropped, and a warning tells why
-    labels = sorted({label for site in scenario.sites.values() for label in site.labels})
+    labels = scenario.labels
     for position, label in enumerate(job.labels):
         if label not in labels:
             message = f"no site carries the label {label!r}"
             hint = _nearest(label, labels) if labels else _labelled(label, scenario)
+            if label in (scenario.sites or scenario.sites_in_play):
+                hint = f"{label!r} is a site: write it under `sites`"
             yield Fault((*path, "labels", position), message, hint)
 
 
@@ -415,6 +420,13 @@ def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
 
 def _dated(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
     yield from _priced_later(whole, path, offer)
+    book, horizon = whole.catalog.prices, whole.scenario.horizon
+    listed_price = None if offer.stated_price else book.listed(offer.kind, offer.node_type)
+    end = (horizon.first_quarter + horizon.quarters).start
+    if listed_price is not None and listed_price.date >= end:
+        message = f"price book {book.header.id!r} dates its price {listed_price.date}, after the "
+        message += f"horizon ({_horizon_text(horizon)})"
+        yield Fault(path, message, "write the day on which the price was asked", at_key=True)
     if offer.price_date is not None and offer.stated_price is None:
         yield Fault(
             (*path, "price_date"),
@@ -494,7 +506,7 @@ def _sold(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
             message = f"says nothing of {max(within)}: a price holds from its quarter on"
             hint = f"state a price for {min(within)} as well"
             yield Fault((*path, "price_usd"), message, hint)
-    elif entry.retires is not None and min(within) >= entry.retires:
+    elif entry.retires is not None and first < entry.retires <= min(within):
         message = f"lies after the nodes have gone: they retire in {entry.retires}"
         yield Fault((*path, "quarters"), message, "leave it out to sell in any quarter")
     if sale.bought is not None and sale.bought > first:

@@ -13,6 +13,7 @@ from planner.errors import Finding
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.reading.document import Path, YamlDocument
+from planner.inputs.reading.hints import is_nothing
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.offer import FleetEntry, Offer
@@ -220,7 +221,7 @@ def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tu
         return
     step, rest = pattern[0], pattern[1:]
     if isinstance(value, str) and step == _EACH and not rest:
-        yield from ((path, name) for name in [value] if "," not in name)
+        yield from ((path, name) for name in [value] if not ("," in name or is_nothing(name)))
     elif isinstance(value, tuple) and step == _EACH:
         for position, item in enumerate(value):
             yield from _matches(item, rest, (*path, position))
@@ -237,6 +238,8 @@ def unknown_reference(
     sort: str, name: str, known: Collection[str], catalog: Catalog | None
 ) -> tuple[str, str | None]:
     """Say what is wrong with an unknown name, and what may have been meant."""
+    if catalog is not None and (other := _of_other_sort(sort, name, catalog)):
+        return other
     names = sorted(known)
     several = [] if sort == "model" else get_close_matches(name.casefold(), names, 1, _A_SLIP)
     if not several and catalog is not None and sort in _CALLED:
@@ -252,6 +255,19 @@ def unknown_reference(
     if sort == "model" and (size := _SIZE.fullmatch(name)):
         return message, f"a size is `parameters_b: {size[1]}`, beside its `family`"
     return message, did_you_mean(name, names, 3) or _listing(sort, names)
+
+
+def _of_other_sort(sort: str, name: str, catalog: Catalog) -> tuple[str, str | None] | None:
+    """Say what a node type or a GPU type is in the other's place; None if it is neither."""
+    with suppress(NotKnown):
+        if sort == "node type" and name in catalog.gpus:
+            meant = sorted(key for key, node in catalog.nodes.items() if node.gpu_type == name)
+            message = f"{name!r} is a GPU type, not a node type"
+            return message, f"write one of {', '.join(meant)}" if meant else None
+        if sort == "GPU type" and name in catalog.nodes:
+            of_node = catalog.nodes[name].gpu_type
+            return f"{name!r} is a node type, not a GPU type", f"did you mean {of_node!r}?"
+    return None
 
 
 _SIZE = re.compile(r"([0-9.]+) ?[bB]?")

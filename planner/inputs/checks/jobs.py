@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt
+from math import isqrt, sqrt
 from typing import Any, Final
 
 from planner.inputs.base import NotKnown
@@ -115,7 +115,7 @@ def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
         yield Fault(("load", longer), message, remedy)
 
 
-def _traffic(serve: Serve, _: Catalog) -> Iterator[Fault]:
+def _traffic(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
     """Find a day of less than one request, and request lengths that contradict their mean."""
     load = serve.load
     if load is None:
@@ -127,6 +127,18 @@ def _traffic(serve: Serve, _: Catalog) -> Iterator[Fault]:
             ("load", "tokens_per_day"),
             f"{most:,f} tokens a day are less than one request of {each:,}",
             "count all tokens of a day, one by one",
+        )
+    model, usual = _model(serve, catalog), load.input_tokens
+    longest = serve.context or (usual if model is None else model.longest_context)
+    if (
+        longest > usual and load.input_cv**2 * usual > longest - usual
+    ):  # the widest have two lengths
+        widest = sqrt((longest - usual) / usual)
+        yield Fault(
+            ("load", "input_cv"),
+            f"requests of {usual:,} tokens on average, and of {longest:,} at most, vary by "
+            f"{widest:,.1f} at most",
+            "state mean and variation of the same requests: standard deviation over mean",
         )
     for key, mean in (
         ("input_percentiles", load.input_tokens),
@@ -241,7 +253,15 @@ def _decoding(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
             f"{serve.model} is an encoder and writes no text",
             "write 0: its answer is a vector or a score",
         )
-    elif (model is not None and model.encoder) or (load is not None and not load.output_tokens):
+    if model is not None and model.encoder:
+        for path, stated in (
+            (("kv_bits",), "kv_bits" in serve.model_fields_set),
+            (("load", "cached_input"), load is not None and load.cached_input),
+        ):
+            if stated:
+                message = f"{serve.model} is an encoder, which keeps no cache"
+                yield Fault(path, message, "leave it out")
+    if (model is not None and model.encoder) or (load is not None and not load.output_tokens):
         for key in ("speculative", "disaggregated"):
             if getattr(serve, key) is not None:
                 yield Fault((key,), "speeds up answers, and there are none", "leave it out")
@@ -318,6 +338,10 @@ def _parallelism(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
     ):
         if not fits:
             message = f"{ways} GPUs cannot share {parts} {what} of {tune.model} evenly"
+            if key == "expert" and model.experts is None:
+                message = f"{tune.model} has no routed experts to share"
+                yield Fault(("parallelism", key), message, "leave it out")
+                return
             yield Fault(("parallelism", key), message)
             return
 
@@ -430,7 +454,7 @@ def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> I
                 yield _unknown(scenario, (*path, *key), name, today.pools)
             continue
         first = today.units[entry.job] - entry.count + 1
-        yield from _kept_off(scenario, (*path, *key), entry, first, place)
+        yield from _kept_off(scenario, catalog, (*path, *key), entry, first, place)
         if place.numbers and not (unlike or _may_share(scenario, entry, job)):
             node = catalog.nodes.get(place.node_type)
             each = entry.gpus or (job.fixed.gpus if job.fixed else None) or 1
@@ -455,7 +479,7 @@ def _all_stand(scenario: ResolvedScenario, catalog: Catalog) -> bool:
     )
 
 
-def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
+def not_staying(scenario: ResolvedScenario, catalog: Catalog) -> Iterator[Fault]:
     """Find units that are pinned where they may not stay, in a placement known to be valid."""
     nodes, pools = node_places(scenario), pool_places(scenario)
     units: Counter[str] = Counter()
@@ -464,7 +488,8 @@ def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
         units[entry.job] += entry.count
         for key, _, place in _places(entry, nodes, pools):
             if place is not None:
-                yield from _kept_off(scenario, ("running", position, *key), entry, first, place)
+                at = ("running", position, *key)
+                yield from _kept_off(scenario, catalog, at, entry, first, place)
 
 
 def _places(
@@ -498,7 +523,12 @@ def _unknown(
 
 
 def _kept_off(
-    scenario: ResolvedScenario, path: Path, entry: Running, unit: int, place: NodePlace
+    scenario: ResolvedScenario,
+    catalog: Catalog,
+    path: Path,
+    entry: Running,
+    unit: int,
+    place: NodePlace,
 ) -> Iterator[Fault]:
     """Say what keeps pinned units from staying.
 
@@ -515,6 +545,19 @@ def _kept_off(
                 f"{', '.join(sites)}",
                 f"{_unpinned(entry, job)}, or allow the site",
             )
+        node = catalog.nodes.get(place.node_type)
+        policies = scenario.policies
+        for allowed in (job.gpu_types, policies.allowed_gpu_types):
+            if node and allowed and node.gpu_type not in allowed:
+                yield Fault(
+                    path,
+                    f"{entry.job!r} is pinned on {node.gpu_type}, but may use only "
+                    f"{', '.join(allowed)}",
+                    f"{_unpinned(entry, job)}, or allow the GPU type",
+                )
+        if node and node.gpu_type in policies.excluded_gpu_types:
+            message = f"{entry.job!r} is pinned on {node.gpu_type}, which policies exclude"
+            yield Fault(path, message, f"{_unpinned(entry, job)}, or allow the GPU type")
 
 
 def _retired(
@@ -530,7 +573,8 @@ def _retired(
     _, owned = fleet_by_pool(scenario)[place.node_type, place.site][place.numbers[0] - 1]
     units = zip(horizon.all_quarters, job.units(horizon), strict=True)
     active = [quarter for quarter, number in units if number >= unit]
-    stops = owned.retires is not None and active and owned.retires <= active[-1]
+    first = horizon.first_quarter
+    stops = owned.retires is not None and active and first < owned.retires <= active[-1]
     if stops and job.droppable is None:
         yield Fault(
             path,

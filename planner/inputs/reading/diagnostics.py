@@ -158,7 +158,7 @@ def _empty(
     shape = FieldTree(model)
     reported = {finding.path for finding in findings}
     for path in empty:
-        if dotted(path) not in reported:
+        if reported.isdisjoint(dotted(path[:length]) for length in range(1, len(path) + 1)):
             value = "`{}` for its defaults" if shape.model(path) else "a value"
             yield document.finding(path, "is empty", f"write {value} or delete the line")
 

@@ -81,8 +81,10 @@ _ELSEWHERE = {
     "price_usd": "cost price price_per_node price_usd_per_node",
     "price_usd_per_gpu_hour": "cost hourly_price price price_per_gpu_hour",
     "quarters": "last_quarter months years",
+    "read": "date retrieved",
     "release": "start",
     "requests_per_second": "qps rps",
+    "retrieved": "date read",
     "sequence": "cutoff_len max_length max_seq_length model_max_length seq_len seq_length",
     "serve": "embed inference kind type",
     "sharding": "deepspeed zero_stage",
@@ -154,7 +156,7 @@ _SAME_AS = {
     **dict.fromkeys(
         ("true", "yes", "on", "allow"), ("on", "allowed", "same-node", "own-node", "drop")
     ),
-    **dict.fromkeys(("false", "no", "off"), ("off", "forbidden", "never", "refuse")),
+    **dict.fromkeys(("false", "no", "none", "off"), ("off", "forbidden", "never", "refuse")),
     **dict.fromkeys(("water", "dlc"), ("liquid",)),
     **dict.fromkeys(("trtllm", "trt-llm", "tensorrt"), ("tensorrt-llm",)),
     "nim": ("tensorrt-llm", "vllm"),
@@ -166,7 +168,7 @@ _SAME_AS = {
 
 
 _NOTHING = {
-    *("?", "any", "auto", "default", "inf", "infinite", "infinity", "n/a", "na", "no limit"),
+    *("", "?", "any", "auto", "default", "inf", "infinite", "infinity", "n/a", "na", "no limit"),
     *("none", "null", "open", "pending", "tba", "tbc", "tbd", "unknown", "unlimited"),
 }
 """Words for a value that nobody has stated, or for none."""
@@ -282,7 +284,7 @@ def figure_hint(value: str, key: str, *, whole: bool) -> str | None:
         return f"write {written.replace('.', '').replace(',', '.')}, with a decimal point"
     figure = re.sub(r"[,_' ]", "", written)
     if figure == value.strip():
-        stripped = figure.lstrip("0") or "0"
+        stripped = re.sub(r"^0+(?=[0-9])", "", figure)
         return f"write it without {'quotes' if stripped == figure else 'leading zeros'}: {stripped}"
     units = [one for one in re.split(r"[\s/]+", match["unit"]) if one not in ("", "per")]
     return _in_units(figure, [match["currency"].casefold(), *units], key, whole=whole)
@@ -293,8 +295,8 @@ def _in_units(figure: str, stated: list[str], key: str, *, whole: bool) -> str |
     currency, *units = stated
     if whole and units == ["%"]:
         return "a whole number stands here, no share"
-    if units in (["%"], ["percent"]) and not pieces(key) - {"per", "year"} & UNITS:
-        return f"write {Decimal(figure) / 100:f}"
+    if units in (["%"], ["percent"]):
+        return _for_a_share(figure, key)
     if "usd" in pieces(key) and {currency, *map(str.casefold, units)} & _OTHER_MONEY:
         return "all money is in USD: write a number alone, converted at your rate"
     if len(figure) <= _LONGEST and units:
@@ -306,6 +308,16 @@ def _in_units(figure: str, stated: list[str], key: str, *, whole: bool) -> str |
         return "write a number alone, in the unit of the key"
     alone = " alone, the unit stands in the key's name" if units else ""
     return f"write {figure}{alone}"
+
+
+def _for_a_share(figure: str, key: str) -> str:
+    """Return a hint on a share where another figure belongs."""
+    part = Decimal(figure) / 100
+    if key == "times":
+        return f"write the factor, {1 + part:f}"
+    if not pieces(key) - {"per", "year"} & UNITS:
+        return f"write {part:f}"
+    return f"one figure stands here; an override moves it by a share with a sign: {part:+%}"
 
 
 def _unit(word: str) -> str:

@@ -22,6 +22,7 @@ from planner.errors import Finding, InputError, refuse
 from planner.inputs.reading.document import Entry, Mark, Refused, YamlDocument
 from planner.inputs.text import (
     ILLEGAL_CHARACTER,
+    LONGEST_NAME,
     PLACEHOLDER,
     ScalarError,
     character_name,
@@ -29,7 +30,6 @@ from planner.inputs.text import (
     unreadable,
 )
 
-_LONGEST_NAME = 120
 _LONGEST_KEY = 1000
 """The parser looks for the ':' of a key within 1,024 characters only."""
 _BETWEEN_MARKS = re.compile(r"[^,\[\]{}]+")
@@ -129,7 +129,7 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
     if long_key := next(filter(None, (_long_key(lines, one) for one in concerned)), None):
         index, column, size = long_key
         message = f"a key of {size:,} characters is too long"
-        hint = f"a name has at most {_LONGEST_NAME} characters"
+        hint = f"a name has at most {LONGEST_NAME} characters"
     elif lines[index].startswith(_CONFLICT):
         message, hint = (
             "two versions of the file meet here",

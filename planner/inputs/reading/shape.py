@@ -118,7 +118,11 @@ class FieldTree:
 
     def key(self, path: Path) -> str:
         """Return the field of a value, which has its unit: not a quarter, not a position."""
-        fields = (path[at] for at in range(len(path)) if path[at] in self.keys(path[:at]))
+        fields = (
+            path[at]
+            for at in range(len(path))
+            if path[at] in self.keys(path[:at]) and path[at] != "value"
+        )
         return str([*path[-1:], *fields][-1]) if path else ""
 
     def choosing(self, path: Path, word: str) -> str | None:

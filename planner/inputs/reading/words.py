@@ -224,7 +224,8 @@ def _not_a_choice(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]
 def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -> str | None:
     """Say which choice was meant, or which key beside it has such a value."""
     if isinstance(mistake.value, tuple):
-        return f"one stands here, such as {choices[0]}"
+        stated = [one for one in map(str, mistake.value) if one in choices]
+        return f"one stands here, such as {(stated or choices)[0]}"
     said = str(mistake.value)
     figures = set(_FIGURE.findall(said)).intersection(choices)
     if len(figures) == 1 and isinstance(mistake.value, str) and not EXPONENT.fullmatch(said):
@@ -234,6 +235,8 @@ def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -
     if near := nearest(said, choices, most=1):
         is_number = isinstance(mistake.value, Decimal)
         return f"write {near[0]}" if is_number else f"did you mean {near[0]!r}?"
+    if is_nothing(said):
+        return _NO_LINE if shape.is_optional(mistake.path) else None
     for word in (said, *(() if said.casefold() in _TRUTHS else values_for(said))):
         if beside := shape.choosing(mistake.path, word):
             return f"here that is `{beside}: {word}`"
@@ -270,7 +273,7 @@ def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -
     hint = None
     match wanted, value:
         case "true or false", str() | int() if meant := _TRUTHS.get(str(value).casefold()):
-            hint = f"write {meant}, without quotes"
+            hint = f"write {meant}{', without quotes' if isinstance(value, str) else ''}"
         case "true or false", Decimal() if value > 0:
             hint = "write true"
         case "text", bool():
@@ -283,11 +286,11 @@ def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -
             value not in choices
         ):
             hint = f"a list of {', '.join(choices)} stands here"
-        case "a list", str() | int() | Decimal():
-            hint = f"write [{value}]"
+        case "a list", str() | int() | Decimal() if not isinstance(value, bool):
+            hint = f"write [{value if isinstance(value, str) else described(value)}]"
         case "a list", dict() if keys := shape.keys((*mistake.path, 0)):
             hint = f"its items are {{{', '.join(f'{one}: …' for one in keys)}}}"
-        case "a list", dict():
+        case "a list", dict() if value:
             hint = f"write [{', '.join(value)}]"
     return hint
 
@@ -309,7 +312,7 @@ def _mapping_meant(shape: FieldTree, path: Path, value: object) -> str | None:
     keys = shape.keys(path)
     if isinstance(value, str) and (joined := _JOINED.match(value)):
         return f"write `{joined[1]}: …`, with a colon and a blank"
-    if isinstance(value, str) and "model" in keys:
+    if isinstance(value, str) and "model" in keys and not is_nothing(value):
         return f"write {{model: {value}}}"
     if keys:
         return f"its keys are {', '.join(keys)}"
@@ -319,7 +322,8 @@ def _mapping_meant(shape: FieldTree, path: Path, value: object) -> str | None:
         return f"write a value for each: {{{', '.join(f'{one}: …' for one in value)}}}"
     if "." in str(path[-1]):
         return f"a change stands under a name of its own: `NAME: {{{path[-1]}: {value}}}`"
-    return f"write it by name: {{NAME: {value}}}" if len(path) > 1 else None
+    by_name = len(path) > 1 and isinstance(value, str) and not is_nothing(value)
+    return f"write it by name: {{NAME: {value}}}" if by_name else None
 
 
 def _nothing_meant(shape: FieldTree, path: Path, wanted: str) -> str | None:

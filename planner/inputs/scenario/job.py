@@ -285,6 +285,14 @@ class Tune(_OneModel):
                 f"{self.micro_batch or 1} × gradient accumulation {self.gradient_accumulation} "
                 f"= {passes}"
             )
+        split = self.parallelism or Parallelism()
+        groups = (self.gpus or 1) // (split.tensor * split.pipeline * split.context)
+        if self.micro_batch is not None and groups * passes > self.batch:
+            raise ValueError(
+                f"a batch of {self.batch} is less than {self.gpus} GPUs take in a step: each "
+                f"micro-batch {self.micro_batch} × gradient accumulation "
+                f"{self.gradient_accumulation}"
+            )
         return self
 
 
@@ -373,7 +381,7 @@ class Serve(_OneModel):
         asked = None if self.latency is None else self.latency.percentile
         for key in ("input_percentiles", "output_percentiles"):
             lengths = None if self.load is None else getattr(self.load, key)
-            if lengths is not None and asked is not None and lengths.at(asked) is None:
+            if lengths and lengths.stated and asked is not None and lengths.at(asked) is None:
                 raise ValueError(
                     f"`latency` is asked for at the {asked}th percentile, of which `{key}` says "
                     f"nothing: add `p{asked}`, or ask at one of "

@@ -217,6 +217,11 @@ class Offer(Nodes):
                     "`price_breaks` go up in `from_nodes` and down in `price_usd`, "
                     f"{more} at {cheaper} does not follow {fewer} at {dearer}"
                 )
+        last = levels[-1][0]
+        if self.maximum is not None and last > self.maximum:
+            raise ValueError(
+                f"no order reaches the price from {last} nodes on: `maximum` is {self.maximum}"
+            )
         return self
 
 
@@ -267,6 +272,17 @@ class Api(Frozen):
             raise ValueError(
                 "an API at no price would take all requests: state its price, or its rate limit "
                 "(`requests_per_second`)"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _cached_for_less(self) -> Api:
+        fresh, cached = self.usd_per_million_input_tokens, self.usd_per_million_cached_tokens
+        if cached is not None and cached > fresh:
+            raise ValueError(
+                f"tokens that the cache holds cost no more than others: "
+                f"`usd_per_million_cached_tokens` ({cached:f}) is above "
+                f"`usd_per_million_input_tokens` ({fresh:f})"
             )
         return self
 

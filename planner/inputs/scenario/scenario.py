@@ -392,6 +392,11 @@ class ResolvedScenario(Frozen):
         return tuple(sorted({site for entry in self._entries for site in entry.sites}))
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels that sites carry, sorted."""
+        return tuple(sorted({label for site in self.sites.values() for label in site.labels}))
+
+    @property
     def _entries(self) -> tuple[FleetEntry | Offer, ...]:
         return (*self.fleet.values(), *self.offers.values())
 

@@ -14,7 +14,6 @@ from planner.inputs.base import (
     Different,
     Frozen,
     Name,
-    Names,
     Number,
     PositiveCount,
     PositiveNumber,
@@ -108,7 +107,7 @@ class Racks(Frozen):
 class SpareGroup(Frozen):
     """Node types of a site that share their spare nodes; `nodes` or `racks` says how many."""
 
-    node_types: Names
+    node_types: SomeDifferent[str]
     """Those that share them; each is in one group of a site at most."""
     nodes: Annotated[SpareNodes, Field(gt=0)] | None = None
     """Nodes that may fail at once, for which so many stay empty."""

@@ -196,7 +196,8 @@ def conditions(translation: Translation) -> Iterator[Condition]:
                 procures=True,
             )
         if None in offer.unit_cost_cents:
-            yield _dates_of(offer, supplies, translation.quarters)
+            is_api = translation.problem.pools[offer.pool].is_api
+            yield _dates_of(offer, supplies, translation.quarters, is_api=is_api)
 
 
 _nodes = partial(count_of, singular="node")
@@ -216,7 +217,9 @@ def _delivering(span: range, supply: Supply, more: int | None) -> Supply:
     return replace(supply, deliveries=found)
 
 
-def _dates_of(offer: Supply, supplies: Sequence[int], labels: Sequence[str]) -> Condition:
+def _dates_of(
+    offer: Supply, supplies: Sequence[int], labels: Sequence[str], *, is_api: bool
+) -> Condition:
     """Return the quarters in which an offer's nodes can enter; raised by some at either end."""
     costs = offer.unit_cost_cents
     every = range(len(costs))
@@ -233,11 +236,13 @@ def _dates_of(offer: Supply, supplies: Sequence[int], labels: Sequence[str]) -> 
         )
         return replace(supply, unit_cost_cents=tuple(costs))
 
+    name = f"{'API' if is_api else 'offer'} {offer.name}"
+    served = "be there" if is_api else "enter service"
     return Condition(
-        f"the dates of offer {offer.name}",
+        f"the dates of {name}",
         when(opens, labels) if known else "after the horizon",
         resupplying(supplies, wider),
-        lambda more: f"have offer {offer.name} enter service {when(opened(more), labels)}",
+        lambda more: f"have {name} {served} {when(opened(more), labels)}",
         max(opens.start, len(costs) - opens.stop),
         procures=True,
     )
