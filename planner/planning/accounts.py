@@ -261,9 +261,20 @@ class Capacity:
         return self._read.sum(f"pools[*].gpus[{quarter}]")
 
     def owned(self, quarter: int) -> TracedFigure:
-        """Return the GPUs of nodes that were owned before."""
-        nodes = where(origin="owned", in_service=self._plan.quarters[quarter])
-        return self._read.sum(f"nodes{nodes}.gpus")
+        """Return the GPUs that would be in service if nothing were acquired, sold or off."""
+        return total(
+            self._read.sum(f"nodes{where(origin='owned', **quarters)}.gpus")
+            for quarters in self._kept(self._plan.quarters[quarter])
+        )
+
+    def _kept(self, label: str) -> Iterator[dict[str, str]]:
+        """Yield what selects the nodes that are there, off, or sold by this quarter."""
+        nodes = self._plan.nodes
+        yield {"in_service": label}
+        if any(label in node.off for node in nodes):
+            yield {"off": label}
+        if any(label in node.gone for node in nodes):
+            yield {"gone": label}
 
     def short(self, quarter: int) -> TracedFigure:
         """Return the GPUs held beyond those owned; negative if some are left."""
@@ -302,12 +313,13 @@ class Capacity:
         plan = self._plan
         pools = [pool for pool in plan.pools if pool.gpu_type == gpu_type]
         nodes = [node for node in plan.nodes if (node.gpu_type, node.origin) == (gpu_type, "owned")]
+        kept = [(node.gpus, {*node.standing, *node.gone}) for node in nodes]
         for place, label in enumerate(plan.quarters):
             taken = sum(
                 pool.gpus_used[place] + pool.nodes_spare[place] * self._facts[pool.node_type].gpus
                 for pool in pools
             )
-            if taken > sum(node.gpus for node in nodes if label in node.in_service):
+            if taken > sum(gpus for gpus, quarters in kept if label in quarters):
                 return place
         return None
 
@@ -326,17 +338,21 @@ class Capacity:
     def taken(
         self, site: str, quarter: int, need: str, *, owned: bool = False
     ) -> TracedFigure | None:
-        """Return what all nodes there take, or those owned before; None if a figure is unknown.
+        """Return what all nodes there take; None if a figure is unknown.
 
-        Nodes that are switched off count unless the need is a draw.
+        Nodes that are switched off count unless the need is a draw. With `owned`, it is what owned
+        nodes would take if none were sold or off.
         """
         label, terms = self._plan.quarters[quarter], []
         for place, pool in self._pools(site):
             here = {"site": site, "node_type": pool.node_type}
             nodes = self._read.at(f"pools[{place}].nodes[{quarter}]")
             if owned:
-                nodes = self._read.count("nodes" + where(origin="owned", **here, in_service=label))
-            if need in _STANDING:
+                nodes = total(
+                    self._read.count("nodes" + where(origin="owned", **here, **quarters))
+                    for quarters in self._kept(label)
+                )
+            elif need in _STANDING:
                 nodes = self._plus_off(nodes, label, **here)
             each = self.each(pool.node_type, need)
             if each is None and nodes.value:

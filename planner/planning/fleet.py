@@ -121,10 +121,11 @@ def _slots(
                 had = {"hours": (start, stop), "steps": steps}
                 yield node("hourly", name, (quarter,)).model_copy(update=had)
         return
-    for name, on, off, sold in _owned(inputs, translation, solution, index):
-        gone: dict[str, object] = {"off": tuple(labels[at] for at in off)}
-        gone |= {} if sold is None else {"sold": labels[sold]}
-        yield node("owned", name, on).model_copy(update=gone)
+    for name, on, off, sold, until in _owned(inputs, translation, solution, index):
+        let_go: dict[str, object] = {"off": tuple(labels[at] for at in off)}
+        if sold is not None:
+            let_go |= {"sold": labels[sold], "gone": tuple(labels[sold:until])}
+        yield node("owned", name, on).model_copy(update=let_go)
     for kind in ("buy", "rent", "reserve"):
         mine = [(name, at) for name, at in supplies if problem.supplies[at].kind == kind]
         for name, supply in mine if kind == "rent" else ():
@@ -138,8 +139,8 @@ def _slots(
 
 def _owned(
     inputs: Inputs, translation: Translation, solution: Solution, index: int
-) -> Iterator[tuple[str, list[int], list[int], int | None]]:
-    """Yield a pool's owned nodes: fleet entry, quarters in service and off, quarter of sale.
+) -> Iterator[tuple[str, list[int], list[int], int | None, int]]:
+    """Yield a pool's owned nodes: entry, quarters in service and off, those of sale and retirement.
 
     Of an entry, nodes on which nothing runs today go first, and then those with the highest
     numbers; if nodes go off more than once, it is the same ones again.
@@ -168,9 +169,9 @@ def _owned(
                 off[number].append(quarter)
     for number, (name, entry) in enumerate(owned, 1):
         until = end if entry.retires is None else min(end, entry.retires - first)
-        until = min(until, sold.get(number, until))
-        on = [quarter for quarter in range(until) if quarter not in off[number]]
-        yield name, on, off[number], sold.get(number)
+        there = range(min(until, sold.get(number, until)))
+        on = [quarter for quarter in there if quarter not in off[number]]
+        yield name, on, off[number], sold.get(number), until
 
 
 Stand = dict[int, int]

@@ -65,6 +65,8 @@ class Node(Frozen):
     """The quarters for which an owned node is switched off: it stands there, out of service."""
     sold: str | None = Field(default=None, exclude_if=operator.not_)
     """The quarter from whose start an owned node is sold and gone; None: it is not sold."""
+    gone: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """The quarters in which a sold node would be in service if it were kept."""
 
     @property
     def standing(self) -> tuple[str, ...]:

@@ -242,13 +242,13 @@ def _nodes_by_site(traced: TracedPlan) -> Table:
         }
         if title in ways:
             known = nodes(chosen, *ways[title])
-        elif title == "Retire":
-            known = nodes(chosen, "owned") - nodes(chosen, "owned", in_service=last)
         else:
-            known = nodes(chosen, "owned", "buy", "reserve", "rent", in_service=last)
+            every = ("owned", "buy", "reserve", "rent")
+            known = nodes(chosen, *every, in_service=last)
+            known = nodes(chosen, *every) - known if title == "Leave" else known
         return traced.figure(known, "count")
 
-    titles = ("Owned", "Add", "Rent for a time", "Retire", f"In service in {last}")
+    titles = ("Owned", "Add", "Rent for a time", "Leave", f"In service in {last}")
     return table(
         [[site] for site in sites],
         ("Site", "name", lambda row: row[0] if len(row) == 1 else "All"),

@@ -252,6 +252,15 @@ def quarter_span(first: str, last: str) -> str:
 
 def quarter_runs(all_quarters: Sequence[str], chosen: Iterable[str]) -> str:
     """Format some of the horizon's quarters, joining successive ones: `2027Q1–Q2, 2027Q4`."""
+    return ", ".join(_spans(all_quarters, chosen))
+
+
+def quarter_words(all_quarters: Sequence[str], chosen: Iterable[str]) -> str:
+    """Format them for a sentence: `2027Q1–Q2 and 2027Q4`."""
+    return listed(_spans(all_quarters, chosen))
+
+
+def _spans(all_quarters: Sequence[str], chosen: Iterable[str]) -> list[str]:
     wanted = set(chosen)
     runs: list[tuple[str, str]] = []
     previous: str | None = None
@@ -261,7 +270,7 @@ def quarter_runs(all_quarters: Sequence[str], chosen: Iterable[str]) -> str:
         elif quarter in wanted:
             runs.append((quarter, quarter))
         previous = quarter
-    return ", ".join(quarter_span(first, last) for first, last in runs)
+    return [quarter_span(first, last) for first, last in runs]
 
 
 def code(text: str) -> str:

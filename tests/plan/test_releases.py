@@ -215,7 +215,7 @@ def test_more_may_be_received_than_is_paid(plan_of):
 
 def test_the_documents_tell_what_leaves_and_what_that_brings(plan):
     page = plan_page(plan)
-    assert "**Sell 1 × Old (8× a100-80gb-sxm) in 2027Q1 for $5,000 and switch off up to 2 ×" in page
+    assert "**Sell 1 × Old (8× a100-80gb-sxm) in 2027Q1 ($5,000) and switch off up to 2 ×" in page
     assert "buy and rent nothing: the rest of the fleet runs every job" in page
     assert "sold in 2027Q1: old/main/04 (old), as stated (broker 4711)" in page
     assert "off in 2027Q2: old/main/02, old/main/03 (old)" in page
@@ -225,7 +225,7 @@ def test_the_documents_tell_what_leaves_and_what_that_brings(plan):
     assert "illustrative prices" not in page
     drawn = justification(plan)
     assert "### What leaves, when, and what it brings" in drawn
-    assert "What the plan sells (1 node) counts as owned until then." in drawn
+    assert "What is sold or switched off, 3 nodes, counts as owned." in drawn
     assert "- Received for owned nodes that are sold, counted against no budget" in drawn
     assert "Owned nodes let go" in quarterly(plan)
 
@@ -272,3 +272,25 @@ def test_where_every_owned_node_is_sold_the_documents_have_no_empty_table(tmp_pa
     text = (tmp_path / "justification.md").read_text(encoding="utf-8")
     assert "No owned node is kept on." in text
     assert not re.search(r"\| ---[^\n]*\n\n", text)
+
+
+def test_what_is_let_go_counts_as_owned_and_its_leaving_is_told(plan, plan_of):
+    """Four servers of 8 GPUs and 4 kW each would be there in every quarter, were none let go."""
+    drawn = justification(plan)
+    assert "The GPUs that are owned suffice by their number in every quarter" in drawn
+    assert "| 2027Q2 | 8 | 32 | -24 | -52,560 | 8 | 8 | 0 |" in drawn
+    assert "| main | 2027Q1 | 16 | 8 | 24 | 18 |" in drawn
+    assert "|  | 2027Q2 | 16 | 4 | 24 | 18 |" in drawn
+    assert "| 2027-01-01 | main | Sell: 1 × old | old | 4 | 6 | 9 |" in drawn
+    assert "Retire: " not in drawn
+    retired = justification(
+        plan_of(
+            {
+                "fleet.old.retires": "2027Q3",
+                "fleet.old.sale": None,
+                "jobs.peaks.count": {"2027Q1": 1, "2027Q2": 0},
+                "jobs.always.quarters": "2027Q1",
+            }
+        )
+    )
+    assert "| 2027-07-01 | main | Retire: 4 × old | old | 16 | 24 | 36 |" in retired

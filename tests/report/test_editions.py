@@ -70,6 +70,16 @@ def test_page_1_says_what_to_sign_by_when_and_at_which_site(plan):
     nodes = (*plan.nodes[:2], old, *plan.nodes[3:])
     drawn = justification(changed(plan, nodes=nodes))
     first = page_1(drawn)
+    given_back = changed(
+        plan,
+        nodes=[
+            changed(node, in_service=plan.quarters[:1]) if node.origin == "rent" else node
+            for node in plan.nodes
+        ],
+    )
+    assert "| **All** | **3** | **1** | **1** | **1** | **4** |" in page_1(
+        justification(given_back)
+    )
     assert "| dc-east | 3 | 1 | 0 | 1 | 3 |" in first
     assert "| **All** | **3** | **1** | **1** | **1** | **4** |" in first
     assert "| 2027-01-07 | buy: 1 × PowerEdge XE9680 (h200-141gb-sxm), offer h200-buy | dc" in first

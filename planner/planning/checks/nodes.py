@@ -65,12 +65,10 @@ def _owned(case: PlanCase) -> Findings:
     for node in owned:
         entry = case.inputs.scenario.fleet.get(node.entry)
         retires = entry.retires if entry else None
-        there = [
-            str(quarter)
-            for quarter in case.quarters
-            if (retires is None or quarter < retires)
-            and (node.sold is None or str(quarter) < node.sold)
-        ]
+        kept = [str(quarter) for quarter in case.quarters if retires is None or quarter < retires]
+        there = [label for label in kept if node.sold is None or label < node.sold]
+        if [*node.gone] != kept[len(there) :]:
+            yield f"node {node.id} would be kept in other quarters than {node.gone}"
         served = tuple(label for label in there if label not in node.off)
         if node.in_service != served:
             until = f"quarter before {retires}" if retires else "quarter"

@@ -115,8 +115,8 @@ def _exhaustion(traced: TracedPlan) -> str:
         told = "No GPU is owned."
     elif by_type:
         told += f" By GPU type, spare nodes counted, they first fall short: {listed(by_type)}."
-    if sold := sum(node.origin == "owned" and node.sold is not None for node in plan.nodes):
-        told += f" What the plan sells ({count_of(sold, 'node')}) counts as owned until then."
+    if let_go := sum(bool(node.sold or node.off) for node in plan.nodes):
+        told += f" What is sold or switched off, {count_of(let_go, 'node')}, counts as owned."
     if plan.hourly:
         apart = sum(one.gpu_hours for one in plan.hourly)
         told += f" {apart:,} GPU-hours on nodes that are had by the hour are counted apart."
@@ -325,7 +325,8 @@ def sites_section(traced: TracedPlan) -> Iterator[Block]:
     off = ", and all but power by those that are switched off"
     told = "Taken by all nodes in service, spare ones too"
     told += f"{off * any(node.off for node in plan.nodes)}, power by nameplate (U: rack units)"
-    yield by_site(taken, f"{told}; before: by owned nodes")
+    kept = ", none sold or off" * any(node.off or node.sold for node in plan.nodes)
+    yield by_site(taken, f"{told}; before: by owned nodes{kept}")
     yield by_site(_DRAWN, "Nodes in service, their mean draw, heat by nameplate, and network ports")
     if lacking := {name for site in sites for name in traced.capacity.without_nameplate(site)}:
         yield Paragraph(
@@ -469,14 +470,14 @@ def _comings_and_goings(traced: TracedPlan) -> Iterator[Block]:
     """
     plan, changes = traced.plan, Counter[tuple[int, str, str, str, str]]()
     for node in plan.nodes:
-        if not node.in_service or node.hours:
-            continue
-        first, last = (plan.quarters.index(node.in_service[at]) for at in (0, -1))
-        if node.origin != "owned":
-            changes[first, node.site, "Arrive", node.node_type, node.entry] += 1
-        if last + 1 < len(plan.quarters):
-            act = "Sell" if node.sold else "Retire" if node.origin == "owned" else "Give back"
-            changes[last + 1, node.site, act, node.node_type, node.entry] += 1
+        owned, stood = node.origin == "owned", [plan.quarters.index(at) for at in node.standing]
+        sold = plan.quarters.index(node.sold) if node.sold else len(plan.quarters)
+        acts = [(stood[0], "Arrive")] if stood and not owned else []
+        if stood and stood[-1] + 1 < sold:
+            acts.append((stood[-1] + 1, "Retire" if owned else "Give back"))
+        acts += [(sold, "Sell")] if node.sold else []
+        for place, act in acts if not node.hours else ():
+            changes[place, node.site, act, node.node_type, node.entry] += 1
 
     def takes(change: tuple[int, str, str, str, str], limit: SiteLimit) -> Cell:
         each = traced.capacity.each(change[3], limit.need)

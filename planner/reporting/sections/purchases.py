@@ -28,7 +28,7 @@ from planner.reporting.format import (
     gap_percent,
     listed,
     money_short,
-    quarter_runs,
+    quarter_words,
     usd,
 )
 from planner.reporting.sections.jobs import rejections_section
@@ -373,7 +373,7 @@ def _acquired(plan: Plan, lines: Sequence[Acquisition]) -> str:
         told = f"{count:,} × {model} for {years}{' each' if count > 1 else ''} from {listed(begin)}"
         told += " on" if len(begin) > 1 else ""
     elif first.step_hours is not None:
-        when = quarter_runs(plan.quarters, in_quarter)
+        when = quarter_words(plan.quarters, in_quarter)
         told = f"{nodes_text(count, first.step_hours)} of {model} in {when}"
     else:
         told = _at_a_time(plan, in_quarter, model)
@@ -385,7 +385,7 @@ def _at_a_time(plan: Plan, in_quarter: Counter[str], model: str) -> str:
     """Say `up to 3 × PowerEdge XE9680 (8× h100-80gb-sxm) in 2027Q1–Q3`."""
     most = max(in_quarter.values())
     upto = "up to " if min(in_quarter.values()) < most else ""
-    return f"{upto}{most:,} × {model} in {quarter_runs(plan.quarters, in_quarter)}"
+    return f"{upto}{most:,} × {model} in {quarter_words(plan.quarters, in_quarter)}"
 
 
 # Owned nodes let go
@@ -456,12 +456,12 @@ def _let_go(plan: Plan) -> list[str]:
                 in_quarter[line.quarter] += line.count
             words = _at_a_time(plan, in_quarter, _model(alike[0]))
             if action == "sell":
-                when = quarter_runs(plan.quarters, in_quarter)
+                when = quarter_words(plan.quarters, in_quarter)
                 words = f"{in_quarter.total():,} × {_model(alike[0])} in {when}"
             told.append(words)
         brings = sum(line.total_cents for line in lines)
         if told:
             parts.append(
-                f"{action} {' and '.join(told)}{f' for {money_short(brings)}' if brings else ''}"
+                f"{action} {' and '.join(told)}{f' ({money_short(brings)})' if brings else ''}"
             )
     return parts
