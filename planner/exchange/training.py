@@ -31,6 +31,7 @@ _MEASURED: Final[Mapping[str, tuple[object, ...]]] = {
     "attention_kernel": ("flash", "sdpa", "eager"),
     "loss_kernel": ("plain",),
     "layer_kernels": ("plain",),
+    "expert_kernels": ("plain",),
     "packing": (True,),
     "sharding": ("none", "fsdp", "fsdp2"),
     "loading": ("sharded",),

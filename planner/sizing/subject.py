@@ -270,6 +270,7 @@ _STATED = {
     "attention_kernel": "{} attention",
     "loss_kernel": "{} loss",
     "layer_kernels": "{} layer kernels",
+    "expert_kernels": "{} expert kernels",
     "value_parameters_b": "value model of {} B",
     "sharding": "sharding {}",
     "offload": "offload {}",

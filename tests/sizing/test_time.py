@@ -40,6 +40,8 @@ def test_hours_follow_from_tokens_and_the_rate_of_each_gpu(candidate, epochs):
         ("loss_kernel", "plain", "no-logits"),
         ("precision", "fp32", "bf16"),
         ("layer_kernels", "plain", "fused"),
+        ("attention_kernel", "sdpa", "cudnn"),
+        ("attention_kernel", "eager", "sdpa"),
         ("method", "full", "lora"),
         ("method", "qlora", "lora"),
     ],
@@ -81,6 +83,33 @@ def test_scales_that_are_not_quantized_are_unpacked_with_the_weights(whole_sizer
         rate_on(whole_sizer, 1, **job, double_quantization=kind) for kind in (False, True)
     )
     assert once > 1.1 * twice
+
+
+def test_gradients_of_biases_of_experts_are_summed_row_by_row_unless_kernels_are_fused(whole_sizer):
+    """gpt-oss-20b alone has such biases, a full fine-tune alone trains them."""
+
+    def fused_speed(**job):
+        job = {"batch": 16, "sequence": 16384, "sharding": "fsdp2"} | job
+        plain, fused = (
+            rate_on(whole_sizer, 8, **job, expert_kernels=kernels) for kernels in ("plain", "fused")
+        )
+        return fused / plain
+
+    assert 1.5 < fused_speed(model="gpt-oss-20b") < 3
+    assert fused_speed(model="gpt-oss-20b", method="lora") == 1
+    assert fused_speed(model="gpt-oss-20b", sharding="megatron") == 1
+    assert fused_speed(model="qwen3-30b-a3b") == 1
+
+
+def test_a_short_pass_of_a_mixture_waits_for_the_launches_of_its_routing(whole_sizer):
+    """Each of 48 layers takes 2.5 ms for each of four passes forward, or as long as that."""
+    job = {"model": "qwen3-30b-a3b", "layer_kernels": "fused", "sharding": "none", "batch": 1}
+    seconds = [
+        tokens / rate_on(whole_sizer, 1, **job, sequence=tokens, method="lora")
+        for tokens in (256, 512)
+    ]
+    assert seconds[0] == pytest.approx(seconds[1])
+    assert 48 * 4 * 0.0025 < seconds[0] < 48 * 4 * 0.0035
 
 
 def test_a_mixture_of_experts_computes_with_its_active_parameters(candidate):

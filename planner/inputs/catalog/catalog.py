@@ -263,7 +263,7 @@ class Model(Frozen):
     gated_mlp: Annotated[bool, AsFact()] = True
     """Whether the feed-forward block has three matrices and not two (SwiGLU, GeGLU)."""
     clamped_gate: Annotated[bool, AsFact()] = False
-    """Whether experts clamp gate and up before they are multiplied (gpt-oss)."""
+    """Whether experts add biases, and clamp gate and up before they are multiplied (gpt-oss)."""
     normed_heads: Annotated[bool, AsFact()] = False
     """Whether queries and keys pass norms of their own (Qwen3, Gemma 3, OLMo 2)."""
     experts: Annotated[PositiveCount | None, AsFact("experts")] = None

@@ -16,6 +16,7 @@ _ELSEWHERE = {
     "adapter_targets": "lora_target target_modules",
     "adapters": "max_loras",
     "attention_kernel": "attn_implementation",
+    "attention_kernel: cudnn": "flash_attention_3",
     "attention_kernel: flash": "flash_attention use_flash_attn",
     "available": "quarters",
     "base_bits": "quant quantization quantize",

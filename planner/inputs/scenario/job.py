@@ -199,10 +199,12 @@ class Tune(_OneModel):
     """Gradient checkpointing. `on`: activations are computed again; `off`: all are kept;
     `selective`: attention and every second matrix product are kept; `offloaded`: as `on`, with the
     inputs of layers in host memory (Unsloth, `enable_activation_offloading` of torchtune)."""
-    attention_kernel: Annotated[Literal["flash", "sdpa", "masked", "eager"], AsFact()] = "sdpa"
-    """Attention kernel: `sdpa` (PyTorch, cuDNN, FlashAttention 4, Transformer Engine) and `flash`
-    (FlashAttention 2) skip what a token may not see; `masked` computes that, too (ALiBi, padding);
-    `eager` keeps the whole matrix of scores."""
+    attention_kernel: Annotated[Literal["flash", "sdpa", "cudnn", "masked", "eager"], AsFact()] = (
+        "sdpa"
+    )
+    """Attention kernel: `sdpa` (PyTorch), `flash` (FlashAttention 2) and `cudnn` (cuDNN,
+    Transformer Engine, FlashAttention 3 and 4) skip what a token may not see; `masked` computes
+    that, too (ALiBi, padding); `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[LossKernel, AsFact()] = "plain"
     """Loss kernel: `plain` has the logits and their loss in 32 bit, `plain-16bit` in 16 bit,
     `plain-kept-logits` keeps the model's logits beside them, `plain-fp32-logits` keeps them
@@ -212,6 +214,9 @@ class Tune(_OneModel):
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact()] = "plain"
     """Kernels of norms and gates; `fused`: one each (Liger, Transformer Engine, Unsloth,
     torch.compile)."""
+    expert_kernels: Annotated[Literal["plain", "fused"], AsFact()] = "plain"
+    """Kernels around the experts of a mixture; `plain`: what each token looks up is summed up again
+    row by row (transformers); `fused`: in kernels of their own (Megatron, NeMo Automodel)."""
     packing: Annotated[bool, AsFact()] = True
     """Whether all samples are as long as `sequence`; if not, the allocator's cache grows, not the
     need."""
