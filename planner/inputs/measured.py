@@ -151,6 +151,8 @@ class ServingMeasurement(_Run):
     """Requests at once."""
     requests_per_second: PositiveNumber | None = None
     """Requests that came (`open`), or that were answered."""
+    requests: PositiveCount | None = None
+    """Requests that were sent in all."""
     ttft_ms: _Milliseconds | None = None
     """Time to the first token: mean; the median of loads that are `open`."""
     ttft_p99_ms: _Milliseconds | None = None
@@ -183,6 +185,18 @@ class ServingMeasurement(_Run):
             return None
         answered_ms = float(self.ttft_ms) + (self.output_tokens - 1) * float(self.tpot_ms)
         return self.concurrency * 1000 / answered_ms
+
+    @property
+    def sent_before_answered(self) -> bool:
+        """Whether all requests of an `open` load came before the first was answered.
+
+        So few wait for nothing but each other's prompts, however many come per second.
+        """
+        if None in (self.requests, self.requests_per_second, self.ttft_ms, self.tpot_ms):
+            return False
+        came_s = (self.requests or 0) / float(self.requests_per_second or 0)
+        answered_ms = float(self.ttft_ms or 0) + (self.output_tokens - 1) * float(self.tpot_ms or 0)
+        return self.load == "open" and came_s * 1000 < answered_ms
 
     @property
     def _engine(self) -> dict[str, str]:
