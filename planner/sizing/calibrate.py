@@ -61,9 +61,16 @@ def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> R
         return replica
     clients = Known(run.concurrency, "requests", "measured")
     known = {"closed_loop_clients": clients}
-    return replica.within(
-        known if run.lengths == "varied" else known | {"clients_in_step": clients}
-    )
+    if run.lengths == "alike":
+        known["clients_in_step"] = clients
+    elif run.lengths == "equal":
+        known["equal_lengths"] = Known(True, "true/false", "measured")
+    if run.requests is not None:
+        each = Fraction(run.requests, run.concurrency)
+        known["requests_per_client"] = Known(each, "requests", "measured")
+    if run.poll_steps is not None:
+        known["poll_steps"] = Known(run.poll_steps, "steps", "measured")
+    return replica.within(known)
 
 
 def expected_of(run: ServingMeasurement, replica: Reasoning) -> Figures:
