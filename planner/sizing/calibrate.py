@@ -56,7 +56,7 @@ def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> R
     """Return what rules say of a serving run on its own GPUs and under its own load."""
     replica = sizer.situation(run.job(percentile), run.gpu_type, run.gpus)
     if run.load == "batch":  # whose prompts are all taken in by one pass
-        return replica.within({"prefill_launch_s": Known(0, "s", "measured")})
+        return replica.within({"prefill_pass_s": Known(0, "s", "measured")})
     if run.load != "closed" or run.concurrency is None:
         return replica
     clients = Known(run.concurrency, "requests", "measured")

@@ -48,7 +48,7 @@ def simulated(run, replica, pass_tokens, each=10):
 
     steps = [step_s(flight) for flight in range(clients + 1)]
     token_s = float(replica.number("prefill_s")) / run.input_tokens
-    launch_s = float(replica.number("prefill_launch_s"))
+    launch_s = float(replica.number("prefill_pass_s"))
     left, now = clients * (each - 1), 0.0
     waiting = [[0.0, run.input_tokens] for _ in range(clients)]
     coming: list[list[float]] = []
