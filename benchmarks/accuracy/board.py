@@ -256,6 +256,7 @@ def _serving(made: Board, world: World) -> None:
 def _overloads(made: Board, world: World) -> None:
     own = decided(kept_up_with(world))
     made.figures["served/overloads-flagged"] = own.flagged
+    made.figures["served/false-alarms"] = own.false_alarms
     header = ("", "overloaded", "flagged", "kept up", "false alarms", "all right")
     title = "Open loads that a replica cannot keep up with: what was said against what happened"
     made.tables.append(table(title, header, [_decision_row("this planner", own)]))

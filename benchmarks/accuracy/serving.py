@@ -85,6 +85,7 @@ def kept_up_with(world: World) -> Iterator[tuple[bool | None, bool]]:
     """Of open loads: whether a replica is said to answer as many as come, and whether it did.
 
     It did not where half of the first tokens came later than five times that of a lone request.
+    Where none did, but all requests had come before the first was answered, nobody knows.
     """
     for run in read_serving(world):
         if run.load == "open" and run.requests_per_second and run.ttft_ms:
@@ -94,8 +95,9 @@ def kept_up_with(world: World) -> Iterator[tuple[bool | None, bool]]:
                 for name in ("requests_per_second_per_replica", "prefill_s", "decode_step_s")
             )
             if most and prefill_s and step_s:
-                late_ms = _LATE * 1000 * (prefill_s + step_s)
-                yield run.requests_per_second <= most, run.ttft_ms <= late_ms
+                in_time = run.ttft_ms <= _LATE * 1000 * (prefill_s + step_s)
+                if not (in_time and run.sent_before_answered):
+                    yield run.requests_per_second <= most, in_time
 
 
 def _float(figure: Exact | float | None) -> float | None:

@@ -145,12 +145,18 @@ class ServingMeasurement(_Run):
     load: Literal["closed", "open", "batch"] = "closed"
     """`closed`: as many clients as `concurrency`, each asks anew when it is answered; `open`:
     requests come at `requests_per_second`; `batch`: all requests at once."""
-    lengths: Literal["alike", "varied"] = "alike"
-    """Of prompts and answers: clients of a `closed` load keep in step where all are alike."""
+    lengths: Literal["equal", "alike", "varied"] = "alike"
+    """Of prompts and answers: clients of a `closed` load keep in step where all are alike, and ask
+    anew together where all are equal."""
     concurrency: PositiveCount | None = None
     """Requests at once."""
     requests_per_second: PositiveNumber | None = None
     """Requests that came (`open`), or that were answered."""
+    requests: PositiveCount | None = None
+    """Requests that were sent in all."""
+    poll_steps: PositiveCount | None = None
+    """Decoding steps from one look for new requests to the next, where an engine is told to look
+    seldom."""
     ttft_ms: _Milliseconds | None = None
     """Time to the first token: mean; the median of loads that are `open`."""
     ttft_p99_ms: _Milliseconds | None = None
@@ -183,6 +189,18 @@ class ServingMeasurement(_Run):
             return None
         answered_ms = float(self.ttft_ms) + (self.output_tokens - 1) * float(self.tpot_ms)
         return self.concurrency * 1000 / answered_ms
+
+    @property
+    def sent_before_answered(self) -> bool:
+        """Whether all requests of an `open` load came before the first was answered.
+
+        So few wait for nothing but each other's prompts, however many come per second.
+        """
+        if None in (self.requests, self.requests_per_second, self.ttft_ms, self.tpot_ms):
+            return False
+        came_s = (self.requests or 0) / float(self.requests_per_second or 0)
+        answered_ms = float(self.ttft_ms or 0) + (self.output_tokens - 1) * float(self.tpot_ms or 0)
+        return self.load == "open" and came_s * 1000 < answered_ms
 
     @property
     def _engine(self) -> dict[str, str]:

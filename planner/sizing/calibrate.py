@@ -56,14 +56,21 @@ def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> R
     """Return what rules say of a serving run on its own GPUs and under its own load."""
     replica = sizer.situation(run.job(percentile), run.gpu_type, run.gpus)
     if run.load == "batch":  # whose prompts are all taken in by one pass
-        return replica.within({"prefill_launch_s": Known(0, "s", "measured")})
+        return replica.within({"prefill_pass_s": Known(0, "s", "measured")})
     if run.load != "closed" or run.concurrency is None:
         return replica
     clients = Known(run.concurrency, "requests", "measured")
     known = {"closed_loop_clients": clients}
-    return replica.within(
-        known if run.lengths == "varied" else known | {"clients_in_step": clients}
-    )
+    if run.lengths == "alike":
+        known["clients_in_step"] = clients
+    elif run.lengths == "equal":
+        known["equal_lengths"] = Known(True, "true/false", "measured")
+    if run.requests is not None:
+        each = Fraction(run.requests, run.concurrency)
+        known["requests_per_client"] = Known(each, "requests", "measured")
+    if run.poll_steps is not None:
+        known["poll_steps"] = Known(run.poll_steps, "steps", "measured")
+    return replica.within(known)
 
 
 def expected_of(run: ServingMeasurement, replica: Reasoning) -> Figures:

@@ -129,6 +129,15 @@ def test_the_rate_of_a_run_is_derived_from_what_its_clients_waited():
     assert serving_run(load="open", requests_per_second=3).answered_per_second is None
 
 
+def test_a_load_that_was_sent_before_its_first_answer_ended_shows_no_queue():
+    answered = {"load": "open", "requests_per_second": 10, "ttft_ms": 1000, "tpot_ms": 90}
+    assert serving_run(**answered, requests=99).sent_before_answered  # 9.9 s, an answer 10 s
+    assert not serving_run(**answered, requests=101).sent_before_answered
+    assert not serving_run(**answered).sent_before_answered
+    closed = {"load": "closed", "concurrency": 4, "requests": 99}
+    assert not serving_run(**(answered | closed)).sent_before_answered
+
+
 def test_serving_is_scored_only_where_a_plan_could_be(world):
     pairs = serving_pairs(world)
     assert 500 < len(pairs) < len(read_serving(world))

@@ -208,7 +208,7 @@ def test_a_first_token_waits_for_the_step_that_newer_vllm_has_prepared(
 ):
     job = {"model": "llama-3.1-8b", "load": LOAD, "engine": engine, "engine_version": version}
     at = replica(job | {"latency": {"ttft_ms": 1000, "percentile": 50}}, 4)
-    later = at("ttft_ms") - 1000 * (at("prefill_s") + at("prefill_launch_s"))
+    later = at("ttft_ms") - 1000 * (at("prefill_s") + at("prefill_pass_s"))
     waiting = later / (1000 * at("decode_step_s"))
     assert waiting == pytest.approx(1.5 + steps, abs=0.4)
 

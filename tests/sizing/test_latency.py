@@ -81,7 +81,8 @@ def simulated(figure, job, rate, held, requests, seed=1, spread=0.0):
     """
     rng, output = random.Random(seed), job["load"]["output_tokens"]
     steps = [figure("decode_step_s", max(1, flight)) for flight in range(held + 1)]
-    prefill, launch = figure("prefill_s", 1), figure("prefill_launch_s", 1)
+    prefill = figure("prefill_s", 1)
+    passes = [figure("prefill_pass_s", max(1, flight)) for flight in range(held + 1)]
     arrivals, prefills, clock = [], [], 0.0
     for _ in range(requests):
         clock += rng.expovariate(rate)
@@ -104,7 +105,7 @@ def simulated(figure, job, rate, held, requests, seed=1, spread=0.0):
             taking_in += prefills[waiting]
             waiting += 1
         flights.append(len(ending) + len(taken))
-        now += steps[flights[-1]] + taking_in + (launch if taken else 0)
+        now += steps[flights[-1]] + taking_in + (passes[flights[-1]] if taken else 0)
         count += 1
         while ending and ending[0][0] <= count:
             _, began = heapq.heappop(ending)

@@ -106,6 +106,15 @@ _JOB = {
         "requests",
         "those of them that ask anew together",
     ),
+    "requests_per_client": ("requests", "requests that each of them sends in all"),
+    "equal_lengths": (
+        "true/false",
+        "whether all prompts of a measured run, and all answers, are of one length",
+    ),
+    "poll_steps": (
+        "steps",
+        "decoding steps from one look for new requests to the next",
+    ),
     "has_adapters": ("true/false", "whether adapters are served"),
     "gpu_partitioned": ("true/false", "whether a GPU partition is asked for"),
     "stated_gpus": ("GPUs", "number of GPUs that a job states"),
