@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import click
+import pytest
 
 from planner.cli.common import flag
 from planner.cli.size import OPTIONS
@@ -95,16 +96,12 @@ def of_a_job(kind: str) -> str:
     return f"[Keys of a {kind} job](scenario.md#jobs-{kind}): {every}."
 
 
-def test_the_reference_of_commands_is_what_click_knows(request):
-    """`pytest --update-golden` writes it anew, as it does golden files."""
+def test_the_reference_of_commands_is_what_click_knows(golden):
     text = PAGE.read_text(encoding="utf-8")
     made = _BLOCK.sub(
         lambda found: f"<!-- {found[1]} -->\n\n{block(found[1])}\n\n<!-- end -->\n", text
     )
-    if request.config.getoption("--update-golden"):
-        PAGE.write_text(made, encoding="utf-8", newline="\n")
-        text = made
-    assert text == made
+    golden(PAGE, made)
 
 
 def test_no_two_keys_of_a_job_share_an_option():
@@ -115,4 +112,8 @@ def test_no_two_keys_of_a_job_share_an_option():
 
 def test_every_command_has_its_place():
     places = {found[1] for found in _BLOCK.finditer(PAGE.read_text(encoding="utf-8"))}
-    assert {*COMMANDS} <= places
+    for name in {*COMMANDS} - places:
+        pytest.fail(
+            f"docs/commands.md needs `<!-- {name} -->` and `<!-- end -->`; `make golden` "
+            "fills in what stands between"
+        )
