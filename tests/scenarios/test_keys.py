@@ -197,13 +197,11 @@ def test_rules_named_as_defaults_exist(page):
         assert fnmatch.filter(known, rule), rule
 
 
-def test_the_complete_example_is_valid_and_uses_every_key(page, tmp_path):
-    blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    (example,) = (block for block in blocks if block.startswith("format:"))
-    path = tmp_path / "every-key.yaml"
-    path.write_text(example, encoding="utf-8")
+def test_the_complete_example_is_valid_and_uses_every_key(root):
+    path = root / "docs" / "examples" / "every-key.yaml"
+    example = path.read_text(encoding="utf-8")
     assert load_inputs(path).scenario.name == "Every key"
     left_out = {"use", "catalog", "rules", "measured", "gpu_partition", *Variations.model_fields}
     for key in {key for model in FORMAT.values() for key in model.model_fields}:
         used = re.search(rf"\b{key}:", example) is not None
-        assert used != (key in left_out), f"use `{key}` in the complete example of docs/scenario.md"
+        assert used != (key in left_out), f"use `{key}` in docs/examples/every-key.yaml"
