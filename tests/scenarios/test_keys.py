@@ -14,7 +14,7 @@ from planner.inputs.scenario.scenario import ScenarioFile, Variations
 from planner.inputs.scenario.schema import scenario_schema
 from tests.stated import load_inputs
 
-_BLOCK = re.compile(r"<!-- keys of (.*?) -->\n.*?<!-- end -->\n", re.DOTALL)
+_BLOCK = re.compile(r"<!-- keys of (.*?) -->\n\n(?:\|.*\n)*")
 _TOP = "a scenario"
 _LEFT_OUT = re.compile(r"(.+); (.+?),? if left out")
 """What a key means, and what holds in its place: the default of a key that has no value then."""
@@ -92,9 +92,7 @@ def tables(page: str) -> dict[str, str]:
 
 def table(mark: str, rows: dict[str, str]) -> str:
     of = mark if mark == _TOP else " and ".join(f"`{path}`" for path in mark.split(", "))
-    return "\n".join(
-        (f"| key of {of} | value | default | means |", "|---|---|---|---|", *rows.values())
-    )
+    return "\n".join((f"| {of} | value | default | means |", "|---|---|---|---|", *rows.values()))
 
 
 def row(model: str, key: str, stated: dict[str, Any]) -> str:
@@ -157,9 +155,7 @@ def page(root):
 
 def test_the_tables_of_keys_are_what_the_models_know(root, page, golden):
     told = tables(page)
-    made = _BLOCK.sub(
-        lambda found: f"<!-- keys of {found[1]} -->\n\n{told[found[1]]}\n\n<!-- end -->\n", page
-    )
+    made = _BLOCK.sub(lambda found: f"<!-- keys of {found[1]} -->\n\n{told[found[1]]}\n", page)
     golden(root / "docs" / "scenario.md", made)
 
 
