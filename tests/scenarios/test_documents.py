@@ -113,7 +113,7 @@ def test_every_page_is_in_an_index(root):
     for number, page in enumerate(numbered, 1):
         title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
         assert title.startswith(f"{number:04} "), page.name
-        assert f"| [{number:04}]({page.name}) | {title[5:]} |" in decisions
+        assert f"- [{number:04}]({page.name}) {title[5:]}\n" in decisions, page.name
 
 
 def test_the_site_lists_every_page_once(root):

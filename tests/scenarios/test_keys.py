@@ -14,7 +14,8 @@ from planner.inputs.scenario.scenario import ScenarioFile, Variations
 from planner.inputs.scenario.schema import scenario_schema
 from tests.stated import load_inputs
 
-_BLOCK = re.compile(r"<!-- keys of (.*?) -->\n\n(?:\|.*\n)*")
+_BLOCK = re.compile(r"^\| (.*) \| value \| default \| means \|\n(?:\|.*\n)*", re.MULTILINE)
+"""A table, and the sections of which it has the keys, as its header names them."""
 _TOP = "a scenario"
 _LEFT_OUT = re.compile(r"(.+); (.+?),? if left out")
 """What a key means, and what holds in its place: the default of a key that has no value then."""
@@ -66,33 +67,33 @@ def definition(model: str) -> dict[str, Any]:
     return found
 
 
+def paths(mark: str) -> list[str]:
+    return [name.strip("`") for name in mark.split(" and ")]
+
+
 def tables(page: str) -> dict[str, str]:
-    """The table of each mark: keys that several sections have alike are told in one of theirs."""
+    """The table of each header: keys that sections have alike stand in one that names them all."""
     marks = [found[1] for found in _BLOCK.finditer(page)]
     models = dict(sections("ScenarioFile", _TOP))
     every = {
         path: {key: row(model, key, one) for key, one in definition(model)["properties"].items()}
         for path, model in models.items()
     }
-    alike: dict[str, dict[str, str]] = {}
-    for mark in (one for one in marks if ", " in one):
-        first, *others = (every[path] for path in mark.split(", "))
-        alike[mark] = {k: v for k, v in first.items() if all(o.get(k) == v for o in others)}
-    elsewhere = {path: rows for mark, rows in alike.items() for path in mark.split(", ")}
-    return {
-        mark: table(
-            mark,
-            alike[mark]
-            if mark in alike
-            else {k: v for k, v in every[mark].items() if k not in elsewhere.get(mark, {})},
-        )
-        for mark in marks
+    together = {mark: [every[path] for path in paths(mark)] for mark in marks if " and " in mark}
+    alike = {
+        mark: {k: v for k, v in first.items() if all(o.get(k) == v for o in others)}
+        for mark, (first, *others) in together.items()
     }
+    elsewhere = {path: rows for mark, rows in alike.items() for path in paths(mark)}
+
+    def own(path: str) -> dict[str, str]:
+        return {k: v for k, v in every[path].items() if k not in elsewhere.get(path, {})}
+
+    return {mark: table(mark, alike.get(mark) or own(*paths(mark))) for mark in marks}
 
 
 def table(mark: str, rows: dict[str, str]) -> str:
-    of = mark if mark == _TOP else " and ".join(f"`{path}`" for path in mark.split(", "))
-    return "\n".join((f"| {of} | value | default | means |", "|---|---|---|---|", *rows.values()))
+    return "\n".join((f"| {mark} | value | default | means |", "|---|---|---|---|", *rows.values()))
 
 
 def row(model: str, key: str, stated: dict[str, Any]) -> str:
@@ -155,18 +156,18 @@ def page(root):
 
 def test_the_tables_of_keys_are_what_the_models_know(root, page, golden):
     told = tables(page)
-    made = _BLOCK.sub(lambda found: f"<!-- keys of {found[1]} -->\n\n{told[found[1]]}\n", page)
+    made = _BLOCK.sub(lambda found: f"{told[found[1]]}\n", page)
     golden(root / "docs" / "scenario.md", made)
 
 
 def test_every_key_of_a_scenario_has_its_table(page):
     found = dict(sections("ScenarioFile", _TOP))
     for path, model in found.items():
-        told = "".join(block[0] for block in _BLOCK.finditer(page) if path in block[1].split(", "))
+        told = "".join(block[0] for block in _BLOCK.finditer(page) if path in paths(block[1]))
         for key in definition(model)["properties"]:
             assert f"\n| `{key}` |" in told, (
-                f"no table of docs/scenario.md has {path}.{key}: run `make golden`, or name {path} "
-                "in the mark of a table"
+                f"docs/scenario.md lacks {path}.{key}: run `make golden`; a section needs the line "
+                f"| `{path}` | value | default | means |"
             )
     assert set(found.values()) | {"ScenarioFile"} == set(FORMAT)
 
