@@ -40,9 +40,7 @@ def row(option: click.Option) -> str:
         told += f" Default: {stated:g}." if isinstance(stated, float) else f" Default: {stated}."
     if option.required:
         told += " Required."
-    return f"| `{option.opts[0]}{metavar}` | {told} |".replace("\\|", "|").replace(
-        metavar, metavar.replace("|", "\\|")
-    )
+    return f"| `{option.opts[0]}{metavar.replace('|', ', ')}` | {told} |"
 
 
 def table(options: list[click.Option]) -> str:
