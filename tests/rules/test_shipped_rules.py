@@ -118,13 +118,12 @@ for _section in _STATED:
 
 
 def facts_of_keys() -> str:
-    alike = ", ".join(f"`{name}`" for name, keys in KEYS.items() if keys == [name])
     others = ", ".join(
         f"`{name}` ({' or '.join(f'`{key}`' for key in dict.fromkeys(keys))})"
         for name, keys in KEYS.items()
         if keys != [name]
     )
-    return f"{alike}.\n\nCalled otherwise than their key: {others}."
+    return f"Keys that are called otherwise: {others}."
 
 
 def facts_table(origin: str, title: str) -> str:
