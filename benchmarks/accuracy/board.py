@@ -35,7 +35,7 @@ class Board:
 
     tables: list[str] = field(default_factory=list)
     brief: list[str] = field(default_factory=list)
-    """The tables of the documentation, which leaves out rows of one origin or kind of peak."""
+    """The tables of the documentation, without rows of one origin, GPU type or kind of peak."""
     figures: dict[str, float] = field(default_factory=dict)
 
     def add(
@@ -266,7 +266,7 @@ def _serving(made: Board, world: World) -> None:
     made.figures["served/kept-up"] = sum(every) / len(every)
     header = ("", "runs", "rate", "bias", "kept up", "TPOT", "TTFT", "p99")
     title = "Serving under load: median errors of rate (requests per second), TPOT and TTFT"
-    made.add(title, header, rows, lambda name: name.count(",") <= 1)
+    made.add(title, header, rows, lambda name: name.count(",") <= 1 and name[:3] != "on ")
 
 
 def _overloads(made: Board, world: World) -> None:
@@ -293,6 +293,10 @@ _PASSES: Final = {
 }
 
 
+_BY_GPU_TYPE: Final = 10**11
+"""The order of these rows, the last."""
+
+
 def _times(made: Board, world: World) -> None:
     def groups(run: Measurement) -> Iterator[tuple[int, str]]:
         """The rows that a run is counted in: their order, and their names."""
@@ -305,7 +309,7 @@ def _times(made: Board, world: World) -> None:
         yield 3 + most, _PASSES[most]
         nodes = "one GPU" if run.gpus == 1 else "one node" if run.gpus <= 8 else "several nodes"
         yield 10**10, f"on {nodes}"
-        yield 10**11, f"on {run.gpu_type}"
+        yield _BY_GPU_TYPE, f"on {run.gpu_type}"
 
     pairs: dict[tuple[int, str], list[tuple[float | None, float]]] = {}
     for run in world.times:
@@ -323,5 +327,5 @@ def _times(made: Board, world: World) -> None:
             made.figures[f"time/{_slug('all' if order else name)}"] = score.median_error
     made.figures["time/worst-class"] = worst
     header = ("", "runs", "median error", "mean error", "bias", "within 15 %", "worst")
-    origins = {name for order, name in pairs if order == 0}
-    made.add("Time: tokens per second of one GPU", header, rows, lambda name: name not in origins)
+    brief = {name for order, name in pairs if 0 < order < _BY_GPU_TYPE}
+    made.add("Time: tokens per second of one GPU", header, rows, brief.__contains__)

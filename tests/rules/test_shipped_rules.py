@@ -143,10 +143,7 @@ def test_the_documentation_lists_every_unit_and_fact(golden):
     assert {fact.origin for fact in FACTS.values()} == {*ORIGINS, "setting"}
     assert KEYS.keys() <= FACTS.keys()
     units = ", ".join(f"`{unit}`" for unit in sorted(UNITS - {"text"}, key=str.lower))
-    set_by_rules = f"From policies: {', '.join(f'`{name}`' for name in SETTINGS)}."
-    tables = "\n\n".join(
-        (facts_of_keys(), *(facts_table(*one) for one in ORIGINS.items()), set_by_rules)
-    )
+    tables = "\n\n".join((facts_of_keys(), *(facts_table(*one) for one in ORIGINS.items())))
     made = page
     for mark, listed in (("units", f"{units}."), ("facts", tables)):
         before, begin, rest = made.partition(f"<!-- {mark} -->\n")

@@ -107,8 +107,8 @@ def costs(document: object) -> list[object]:
 def test_what_a_small_purchase_takes_to_read_does_not_grow(examples, name, most):
     words = len((examples / f"{name}.md").read_text(encoding="utf-8").split())
     assert words <= most, (
-        f"{name}.md has {words - most} words too many: say less elsewhere in it, or raise its bound "
-        "here if readers want what is new"
+        f"{name}.md has {words - most} words too many: say less elsewhere in it, or raise its "
+        "bound here if readers want what is new"
     )
 
 
