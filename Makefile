@@ -1,7 +1,7 @@
 # `make demo` plans a real quarter, `make test` checks everything, `make accuracy` holds the
 # predictions against published measurements, `make fuzz` draws FUZZ questions for each property,
-# `make mutations` breaks places that matter and asks whether tests notice, `make examples` makes
-# docs/examples anew.
+# `make mutations` breaks places that matter and asks whether tests notice, `make golden` writes anew
+# what is generated, docs/examples (`make examples`) with it.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +16,7 @@ EXAMPLE := docs/examples/quickstart
 # the processes that tests start.
 unexport PYTHONPATH PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test types pytest fuzz mutations bench accuracy examples clean
+.PHONY: demo test types pytest golden fuzz mutations bench accuracy examples clean
 
 demo: $(STAMP)
 	$(BIN)/planner plan scenarios/quarterly.yaml
@@ -34,6 +34,9 @@ types: $(STAMP)
 pytest: $(STAMP)
 	$(BIN)/python -W 'ignore:Unable to activate pytest' -m slipcover -m pytest -n 2 --dist worksteal
 	$(BIN)/python -m tests.branches .coverage.json
+
+golden: $(STAMP)
+	$(BIN)/pytest --update-golden
 
 fuzz: $(STAMP)
 	PLANNER_FUZZ=$(FUZZ) $(BIN)/pytest -n 2 tests/properties $(DRAWN)

@@ -1,4 +1,4 @@
-"""One flag for all golden files, and the comparison that knows it.
+"""One flag for all that is generated, and the comparison that knows it.
 
 Tests that need a program which is not installed are left out, and one line says so; with `CI=true`
 in the environment each of them fails.
@@ -32,7 +32,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="write the golden files anew instead of comparing with them",
+        help="write what is generated anew instead of comparing with it; no other test runs",
     )
 
 
@@ -64,17 +64,32 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"left out: {reasons}")
 
 
-@pytest.fixture
-def golden(request):
-    """`golden("plan.md", text)` compares a text with a file in the test's own `golden` folder."""
+def pytest_collection_modifyitems(config, items):
+    """With `--update-golden` only tests run that write a file."""
+    if config.getoption("--update-golden"):
+        items[:] = [item for item in items if "renewing" in item.fixturenames]
 
-    def compare(name: str, text: str) -> None:
+
+@pytest.fixture(scope="session")
+def renewing(request):
+    """Whether what is generated is written anew."""
+    return request.config.getoption("--update-golden")
+
+
+@pytest.fixture
+def golden(request, renewing):
+    """`golden("plan.md", text)`: the file in the test's own `golden` folder holds this text.
+
+    A whole path stands for any other file: `golden(root / "README.md", text)`.
+    """
+
+    def compare(name: str | Path, text: str) -> None:
         path = Path(request.path).parent / "golden" / name
-        if request.config.getoption("--update-golden"):
+        if renewing:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
-        expected = path.read_text(encoding="utf-8") if path.exists() else "(no golden file)"
-        assert text == expected, f"{path} differs; run pytest --update-golden and read the diff"
+        held = path.read_text(encoding="utf-8") if path.exists() else "(no such file)"
+        assert held == text, f"{path} is old: run `make golden`, and read the difference"
 
     return compare
 

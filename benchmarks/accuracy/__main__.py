@@ -28,7 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the scoreboard; 1 where a figure is worse than it was, 2 where a file is wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
     parser.add_argument(
-        "--publish", type=Path, metavar="DOCS", help="also write accuracy.md and accuracy.svg here"
+        "--publish",
+        type=Path,
+        metavar="DOCS",
+        help="also write accuracy.md and accuracy.svg here, and the whole scoreboard.txt",
     )
     parser.add_argument(
         "--neighbours", type=Path, metavar="FILE", help="also write this file of the catalog"
@@ -43,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             missed = _bars(
                 "Targets that are missed: shares", [one for one in verdicts if not one.met]
             )
-            scoreboard = "\n".join((*made.tables, missed))
-            written = publish(options.publish, scoreboard, picture(dots(world)))
+            whole, brief = ("\n".join((*tables, missed)) for tables in (made.tables, made.brief))
+            written = publish(options.publish, whole, brief, picture(dots(world)))
             print("written:", *written, file=sys.stderr)
         if options.neighbours:
             write_neighbours(options.neighbours, world)

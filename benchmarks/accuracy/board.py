@@ -14,7 +14,7 @@ from benchmarks.accuracy.startups import startup_scores
 from benchmarks.accuracy.tables import percent, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.accuracy.serving import ServingPair
     from benchmarks.accuracy.startups import StartupScore
@@ -34,7 +34,20 @@ class Board:
     """What is printed, and the figures that bars are set for, by name."""
 
     tables: list[str] = field(default_factory=list)
+    brief: list[str] = field(default_factory=list)
+    """The tables of the documentation, without rows of one origin, GPU type or kind of peak."""
     figures: dict[str, float] = field(default_factory=dict)
+
+    def add(
+        self,
+        title: str,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        told: Callable[[str], bool] = bool,
+    ) -> None:
+        """Add a table; the documentation has the rows whose names are told."""
+        self.tables.append(table(title, header, rows))
+        self.brief.append(table(title, header, [row for row in rows if told(row[0])]))
 
 
 def board(world: World) -> Board:
@@ -92,7 +105,8 @@ def _methods(made: Board, runs: Sequence[MeasuredPair]) -> None:
             rows.append((f"{method}, all of quality A", *_cells(score)))
             made.figures[f"tuning/{method}/error"] = score.error
             made.figures[f"tuning/{method}/under"] = score.under
-    made.tables.append(table("Peak memory of tuning runs, by method", ("", *_HEAD), rows))
+    title = "Peak memory of tuning runs, by method"
+    made.add(title, ("", *_HEAD), rows, lambda name: ", all of" in name)
 
 
 def _origins(made: Board, world: World, runs: Sequence[MeasuredPair]) -> None:
@@ -115,7 +129,8 @@ def _origins(made: Board, world: World, runs: Sequence[MeasuredPair]) -> None:
             score = _score([run for run in part if run.run.tune.method == method])
             rows.append((f"… {method}", *_cells(score)))
             made.figures[f"origins/not-fitted/{method}"] = score.error
-    made.tables.append(table("Peak memory of tuning runs, by origin", ("", *_HEAD), rows))
+    title = "Peak memory of tuning runs, by origin"
+    made.add(title, ("", *_HEAD), rows, lambda name: name.startswith(("all origins", "…")))
 
 
 def _peers(made: Board, world: World, runs: Sequence[MeasuredPair], peers: Sequence[Peer]) -> None:
@@ -142,7 +157,7 @@ def _peers(made: Board, world: World, runs: Sequence[MeasuredPair], peers: Seque
     counts = [sum(run.run.tune.method == method for run in peaks) for method in METHODS[:3]]
     header = [f"{m} ({n})" for m, n in zip(METHODS[:3], counts, strict=True)]
     title = "Beside rules of thumb and other estimators: mean error (share > 2 % under), torch peak"
-    made.tables.append(table(title, ("", *header), rows))
+    made.add(title, ("", *header), rows)
 
 
 def _decisions(made: Board, world: World, peers: Sequence[Peer]) -> None:
@@ -164,7 +179,7 @@ def _decisions(made: Board, world: World, peers: Sequence[Peer]) -> None:
         others = decided((peer_says(run, peer), fitted(run)) for run in judged)
         rows.append(_decision_row(peer.name, others))
     header = ("", "OOM runs", "flagged", "runs that fit", "false alarms", "all right")
-    made.tables.append(table("Will it fit: decisions against what happened", header, rows))
+    made.add("Will it fit: decisions against what happened", header, rows)
 
 
 def _decision_row(name: str, made: Decisions) -> tuple[str, ...]:
@@ -195,7 +210,7 @@ def _startups(made: Board, world: World) -> None:
         furthest = f"{off:.2f} GiB" if unit == "GiB" else f"{off:,.0f} tokens"
         rows.append((part, *_cells(score)[:3], f"{100 * score.worst:+.1f} %", furthest))
     header = ("", "starts", "mean error", "bias", "worst", "furthest off")
-    made.tables.append(table("Serving: vLLM 0.19 starts on H100 80 GB", header, rows))
+    made.add("Serving: vLLM 0.19 starts on H100 80 GB", header, rows)
 
 
 def _serving(made: Board, world: World) -> None:
@@ -208,6 +223,7 @@ def _serving(made: Board, world: World) -> None:
         engine = (run.engine or "").partition(" ")[0]
         yield f"{run.origin}, {engine}, {run.load}"
         if run.load == "open":
+            yield "all open loads"
             return
         kind = "latent attention" if model.attention == "mla" else "mixtures"
         yield f"{engine}, {kind if model.experts else 'dense models'}"
@@ -250,7 +266,7 @@ def _serving(made: Board, world: World) -> None:
     made.figures["served/kept-up"] = sum(every) / len(every)
     header = ("", "runs", "rate", "bias", "kept up", "TPOT", "TTFT", "p99")
     title = "Serving under load: median errors of rate (requests per second), TPOT and TTFT"
-    made.tables.append(table(title, header, rows))
+    made.add(title, header, rows, lambda name: name.count(",") <= 1 and name[:3] != "on ")
 
 
 def _overloads(made: Board, world: World) -> None:
@@ -259,7 +275,7 @@ def _overloads(made: Board, world: World) -> None:
     made.figures["served/false-alarms"] = own.false_alarms
     header = ("", "overloaded", "flagged", "kept up", "false alarms", "all right")
     title = "Open loads that a replica cannot keep up with: what was said against what happened"
-    made.tables.append(table(title, header, [_decision_row("this planner", own)]))
+    made.add(title, header, [_decision_row("this planner", own)])
 
 
 def _latency_score(pairs: Sequence[ServingPair], name: str) -> Score:
@@ -278,6 +294,10 @@ _PASSES: Final = {
 }
 
 
+_BY_GPU_TYPE: Final = 10**11
+"""The order of these rows, the last."""
+
+
 def _times(made: Board, world: World) -> None:
     def groups(run: Measurement) -> Iterator[tuple[int, str]]:
         """The rows that a run is counted in: their order, and their names."""
@@ -290,7 +310,7 @@ def _times(made: Board, world: World) -> None:
         yield 3 + most, _PASSES[most]
         nodes = "one GPU" if run.gpus == 1 else "one node" if run.gpus <= 8 else "several nodes"
         yield 10**10, f"on {nodes}"
-        yield 10**11, f"on {run.gpu_type}"
+        yield _BY_GPU_TYPE, f"on {run.gpu_type}"
 
     pairs: dict[tuple[int, str], list[tuple[float | None, float]]] = {}
     for run in world.times:
@@ -308,4 +328,5 @@ def _times(made: Board, world: World) -> None:
             made.figures[f"time/{_slug('all' if order else name)}"] = score.median_error
     made.figures["time/worst-class"] = worst
     header = ("", "runs", "median error", "mean error", "bias", "within 15 %", "worst")
-    made.tables.append(table("Time: tokens per second of one GPU", header, rows))
+    brief = {name for order, name in pairs if 0 < order < _BY_GPU_TYPE}
+    made.add("Time: tokens per second of one GPU", header, rows, brief.__contains__)

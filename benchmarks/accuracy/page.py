@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.accuracy.origins import HERE
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["publish", "with_scoreboard"]
+
+SCOREBOARD: Final = HERE / "scoreboard.txt"
+"""Every row of every table."""
 
 _BEGIN: Final = "<!-- scoreboard, written by `make accuracy` -->\n```\n"
 _END: Final = "```\n<!-- end of scoreboard -->"
@@ -24,10 +28,17 @@ def with_scoreboard(page: str, scoreboard: str) -> str:
     return f"{before}{begin}{scoreboard.strip()}\n{end}{after}"
 
 
-def publish(folder: Path, scoreboard: str, picture: str) -> tuple[Path, Path]:
-    """Write scoreboard and picture into a folder of documentation; gives what was written."""
-    page, drawing = folder / "accuracy.md", folder / "accuracy.svg"
-    text = with_scoreboard(page.read_text(encoding="utf-8"), scoreboard)
-    page.write_text(text, encoding="utf-8", newline="\n")
-    drawing.write_text(picture, encoding="utf-8", newline="\n")
-    return page, drawing
+def publish(folder: Path, whole: str, brief: str, picture: str) -> tuple[Path, ...]:
+    """Write picture and brief scoreboard into a folder of documentation, and the whole one here.
+
+    Returns what was written.
+    """
+    page = folder / "accuracy.md"
+    written = {
+        page: with_scoreboard(page.read_text(encoding="utf-8"), brief),
+        folder / "accuracy.svg": picture,
+        SCOREBOARD: f"{whole.strip()}\n",
+    }
+    for path, text in written.items():
+        path.write_text(text, encoding="utf-8", newline="\n")
+    return tuple(written)

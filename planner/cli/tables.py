@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -185,7 +185,7 @@ def _write(found: ExportResult, out: Folder) -> None:
         click.echo(f"hint: {hint}", err=True)
 
 
-def _of_plan(what: Literal["watsonx", "kueue", "kubernetes"], short: str, told: str) -> None:
+def _of_plan(what: str, short: str, told: str) -> None:
     """Add the command that exports this of a plan."""
 
     @export.command(what, short_help=short, help=told)
@@ -195,7 +195,7 @@ def _of_plan(what: Literal["watsonx", "kueue", "kubernetes"], short: str, told: 
         "--quarter", metavar="QUARTER", help="Quarter of the plan; its first if left out."
     )
     def _(plan_json: Path, out: Folder, quarter: str | None) -> None:
-        _write(planner.export(plan_json, what, quarter=quarter), out)
+        _write(planner.export(plan_json, cast("Any", what), quarter=quarter), out)
 
 
 _of_plan(

@@ -11,7 +11,8 @@ from planner.inputs.scenario.offer import OWN_FIGURES
 
 def test_a_gpu_id_names_the_marketing_memory(catalog: Catalog) -> None:
     for key, gpu in catalog.gpus.items():
-        assert f"{gpu.memory_gb.value}gb" in key.split("-")
+        named = f"{gpu.memory_gb.value}gb"
+        assert named in key.split("-"), f"{key}: the id does not say {named}"
 
 
 def test_the_driver_reports_at_least_the_marketing_memory_and_at_most_that_many_gib(
@@ -21,7 +22,8 @@ def test_the_driver_reports_at_least_the_marketing_memory_and_at_most_that_many_
         if gpu.driver_memory_mib is None:
             continue
         reported_bytes = gpu.driver_memory_mib.value * 2**20
-        assert gpu.memory_gb.value * 10**9 <= reported_bytes <= gpu.memory_gb.value * 2**30, key
+        least, most = gpu.memory_gb.value * 10**9, gpu.memory_gb.value * 2**30
+        assert least <= reported_bytes <= most, f"{key}: driver_memory_mib and memory_gb disagree"
 
 
 @pytest.mark.parametrize(
@@ -57,10 +59,11 @@ def test_every_partition_fits_in_eight_memory_slices_and_seven_compute_slices(
 ) -> None:
     for key, gpu in catalog.gpus.items():
         for name, slices in placements(gpu):
-            assert slices.stop <= 8, (key, name)
+            assert slices.stop <= 8, f"{key}: a placement of {name} ends beyond the last slice"
         for name, profile in gpu.mig_profiles.items():
-            assert profile.compute_slices <= min(7, profile.memory_slices), (key, name)
-            assert len(profile.placement_starts) * profile.compute_slices <= 7, (key, name)
+            compute, starts = profile.compute_slices, len(profile.placement_starts)
+            assert compute <= profile.memory_slices, f"{key}: {name} has more compute than memory"
+            assert starts * compute <= 7, f"{key}: {starts} of {name} are more than 7 slices"
 
 
 def test_placements_of_one_partition_size_never_overlap(catalog: Catalog) -> None:
@@ -69,7 +72,7 @@ def test_placements_of_one_partition_size_never_overlap(catalog: Catalog) -> Non
             taken = [
                 piece for other, slices in placements(gpu) if other == name for piece in slices
             ]
-            assert len(taken) == len(set(taken)), (key, name)
+            assert len(taken) == len(set(taken)), f"{key}: placements of {name} overlap"
 
 
 def test_a_partition_reports_no_more_memory_than_its_name_says_and_its_share_allows(
@@ -87,7 +90,7 @@ def test_a_partition_reports_no_more_memory_than_its_name_says_and_its_share_all
 def test_every_node_type_says_what_it_takes_of_a_site(catalog: Catalog) -> None:
     for key, node in catalog.nodes.items():
         for figure in OWN_FIGURES:
-            assert getattr(node, figure) is not None, (key, figure)
+            assert getattr(node, figure) is not None, f"{key}: state {figure}"
 
 
 def test_no_node_draws_more_than_its_nameplate_or_less_than_its_gpus_and_a_host(
@@ -99,9 +102,10 @@ def test_no_node_draws_more_than_its_nameplate_or_less_than_its_gpus_and_a_host(
         assert node.max_power_kw is not None
         limit = gpu_limit_kw(catalog, node)
         mean, most = node.mean_power_kw.value, node.max_power_kw.value
-        assert mean < most, key
-        assert mean >= limit * Decimal("0.9") + Decimal("0.48"), key
-        assert most >= limit + Decimal("0.48"), key
+        host = Decimal("0.48")
+        assert mean < most, f"{key}: mean_power_kw is not below max_power_kw"
+        assert mean >= limit * Decimal("0.9") + host, f"{key}: mean_power_kw is below GPUs and host"
+        assert most >= limit + host, f"{key}: max_power_kw is below the limit of GPUs and host"
 
 
 def gpu_limit_kw(catalog: Catalog, node: NodeType) -> Decimal:
@@ -127,7 +131,8 @@ def test_estimated_power_is_the_sum_that_its_note_states(catalog: Catalog) -> No
             total = count * each_kw * more if stated[3] == "x" else count * each_kw + more
             if "/ 18 trays" in (figure.note or ""):
                 total /= 18
-            assert abs(total - figure.value) <= Decimal("0.0007"), key
+            wrong = abs(total - figure.value) > Decimal("0.0007")
+            assert not wrong, f"{key}: the sum in the note is {total} kW, not {figure.value}"
             sums += 1
     assert sums >= 28
 
@@ -136,6 +141,6 @@ def test_every_host_has_a_core_more_than_gpus_and_the_memory_is_never_bare(
     catalog: Catalog,
 ) -> None:
     for key, node in catalog.nodes.items():
-        assert node.cpu_cores.value > node.gpus.value, key
-        assert node.cpu_cores.note, key
-        assert node.host_memory_gb.note, key
+        assert node.cpu_cores.value > node.gpus.value, f"{key}: it has a core for each GPU and more"
+        assert node.cpu_cores.note, f"{key}: say in a note of which configuration cpu_cores are"
+        assert node.host_memory_gb.note, f"{key}: say so of host_memory_gb, too"

@@ -28,6 +28,11 @@ def parameters(model: Model, experts: int | None) -> int:
     return embeddings + model.layers * (attention + 2 * model.hidden) + blocks + model.hidden
 
 
+def assert_counted(key: str, implied: int, stated_b: Decimal) -> None:
+    wrong = abs(implied / (stated_b * 10**9) - 1) >= Decimal("0.02")
+    assert not wrong, f"{key}: its shape has {implied / 10**9:g} billion parameters, not {stated_b}"
+
+
 def test_parameters_of_dense_models_follow_from_their_shape_within_two_per_cent(
     catalog: Catalog,
 ) -> None:
@@ -39,8 +44,7 @@ def test_parameters_of_dense_models_follow_from_their_shape_within_two_per_cent(
     assert len(dense) >= 60
     for key, model in dense.items():
         assert model.intermediate is not None, key
-        implied = parameters(model, None)
-        assert abs(implied / (model.parameters_b * 10**9) - 1) < Decimal("0.02"), key
+        assert_counted(key, parameters(model, None), model.parameters_b)
 
 
 def test_parameters_of_mixtures_follow_from_their_shape_and_so_do_those_used_per_token(
@@ -57,8 +61,7 @@ def test_parameters_of_mixtures_follow_from_their_shape_and_so_do_those_used_per
             (model.experts, model.parameters_b),
             (model.experts_per_token, model.active_parameters_b),
         ):
-            implied = parameters(model, experts)
-            assert abs(implied / (stated_b * 10**9) - 1) < Decimal("0.02"), key
+            assert_counted(key, parameters(model, experts), stated_b)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,10 @@ def usd(text: str) -> int:
 
 def test_every_node_type_has_a_price_but_those_without_any_basis(catalog: Catalog) -> None:
     unpriced = set(catalog.nodes) - set(catalog.prices.purchase)
-    assert unpriced == {
+    known = {
         *("as8126-mi350x", "vera-rubin-nvl72", "xe9712-gb200", "xe9712-gb300", "xe9785l-mi355x")
     }
+    assert unpriced == known, "state a price in catalog/prices.yaml, or name the node type here"
 
 
 def test_no_price_is_dated_after_its_book(catalog: Catalog) -> None:
@@ -33,8 +34,9 @@ def test_a_price_made_of_parts_is_the_sum_that_its_note_states(catalog: Catalog)
         if stated is None:
             continue
         gpus, gpu_usd, host_usd = int(stated[1]), usd(stated[2]), usd(stated[3])
-        assert gpus == catalog.nodes[key].gpus.value, key
-        assert price.price_usd == gpus * gpu_usd + host_usd, key
+        assert gpus == catalog.nodes[key].gpus.value, f"{key}: the note counts other GPUs"
+        total = gpus * gpu_usd + host_usd
+        assert price.price_usd == total, f"{key}: the sum in the note is {total}"
         sums += 1
     assert sums >= 11
 
@@ -46,8 +48,9 @@ def test_the_ratio_of_rents_in_a_note_is_worked_out_right(catalog: Catalog) -> N
             r"([\d.]+) / ([\d.]+) x ([\d,]+\d)", price.note or ""
         ):
             worth = round(Decimal(rent) / Decimal(anchor) * usd(usd_anchor))
-            assert f"{worth:,}" in (price.note or ""), key
-            assert Decimal(rent) == catalog.prices.rent[key].usd_per_gpu_hour, key
+            assert f"{worth:,}" in (price.note or ""), f"{key}: the ratio in the note is {worth:,}"
+            rented = catalog.prices.rent[key].usd_per_gpu_hour
+            assert Decimal(rent) == rented, f"{key}: the note has a rent of {rent}, not {rented}"
             ratios += 1
     assert ratios >= 5
 
@@ -58,8 +61,9 @@ def test_a_rent_is_the_median_of_the_providers_that_its_source_lists(catalog: Ca
         assert locator is not None, key
         by_provider = locator.partition(";")[0].partition(": ")[2].split(", ")
         medians = [Decimal(item.rsplit(" ", 1)[1]) for item in by_provider]
-        assert abs(median(medians) - rent.usd_per_gpu_hour) <= Decimal("0.001"), key
-        assert f"median of {len(medians)} providers" in (rent.note or ""), key
+        middle, told = median(medians), f"median of {len(medians)} providers"
+        assert abs(middle - rent.usd_per_gpu_hour) <= Decimal("0.001"), f"{key}: it is {middle}"
+        assert told in (rent.note or ""), f"{key}: the note should say: {told}"
 
 
 def test_node_types_with_the_same_gpu_rent_at_the_same_price(catalog: Catalog) -> None:

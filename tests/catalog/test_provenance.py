@@ -52,4 +52,5 @@ def test_a_source_has_an_address_or_says_that_it_has_none(catalog: Catalog) -> N
     for key, source in catalog.sources.items():
         if source.url is None:
             listing = source.locator is not None and "read in" in source.locator
-            assert listing or "no stable link" in source.title, key
+            told = f"{key}: give its url, or say `no stable link` in its title"
+            assert listing or "no stable link" in source.title, told

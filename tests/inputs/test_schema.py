@@ -7,10 +7,8 @@ from planner.inputs.scenario.schema import scenario_schema
 COMMITTED = Path(__file__).parents[2] / "docs" / "schema" / "scenario.schema.json"
 
 
-def test_the_committed_schema_is_the_one_that_the_models_give():
-    given = json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n"
-    told = "run: planner schema > docs/schema/scenario.schema.json"
-    assert COMMITTED.read_text(encoding="utf-8") == given, told
+def test_the_committed_schema_is_the_one_that_the_models_give(golden):
+    golden(COMMITTED, json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n")
 
 
 def test_no_key_is_open_to_unknown_ones():

@@ -1,7 +1,6 @@
 """The same question in another order is the same plan, byte for byte."""
 
 import random
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from tests.stated import load_inputs
 ROOT = Path(__file__).parents[2]
 IN_ORDER = {"apply", "scenarios", "price_breaks", "catalog", "rules"}
 """Lists in which the order says something."""
-COMPLETE = "## A complete example.*?```yaml\n(.*?)```"
 
 
 def shuffled(value: Any, rng: random.Random, key: str = "") -> Any:
@@ -48,10 +46,7 @@ HORIZON = {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-23"}
 
 def _text(name: str) -> str:
     if name == "every key":
-        page = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
-        found = re.search(COMPLETE, page, re.DOTALL)
-        assert found
-        return found[1]
+        return (ROOT / "docs" / "examples" / "every-key.yaml").read_text(encoding="utf-8")
     return (ROOT / "scenarios" / f"{name}.yaml").read_text(encoding="utf-8")
 
 

@@ -30,12 +30,15 @@ def test_a_file_holds_rules_of_its_subject_in_order_and_not_too_many():
     for file in {*(ROOT / "rules").rglob("*.yaml")} - {ROOT / "rules" / "sources.yaml"}:
         document = read_document(file)
         ids = list(document.data["rules"])
-        assert ids == sorted(ids), file
+        assert ids == sorted(ids), f"put the rules of {file} in the order of their ids"
         ids += [case for rule in document.data["rules"].values() for case in rule.get("cases", ())]
         name = file.relative_to(ROOT / "rules").with_suffix("")
         folder = name.parent.as_posix() if name.parent.name else name.as_posix()
-        assert all(rule.startswith((f"{folder}/", f"{name.as_posix()}/")) for rule in ids), file
-        assert document.text.count("\n") <= LONGEST_FILE_LINES, file
+        for rule in ids:
+            begins = rule.startswith((f"{folder}/", f"{name.as_posix()}/"))
+            assert begins, f"{file}: the id {rule} does not begin with {folder}/"
+        told = f"divide {file} by subjects: it has more than {LONGEST_FILE_LINES} lines"
+        assert document.text.count("\n") <= LONGEST_FILE_LINES, told
 
 
 def test_every_rule_of_every_file_is_in_the_book():
@@ -49,13 +52,14 @@ def test_every_rule_of_every_file_is_in_the_book():
 def test_every_source_is_cited_by_its_key_and_none_is_written_out_twice():
     sources = read_document(ROOT / "rules" / "sources.yaml").data["sources"]
     titles = [source["title"] for source in sources.values()]
-    assert list(sources) == sorted(sources)
-    assert len(titles) == len(set(titles))
+    assert list(sources) == sorted(sources), "put rules/sources.yaml in the order of its keys"
+    assert len(titles) == len(set(titles)), "rules/sources.yaml has one source twice"
     texts = [(ROOT / file.path).read_text(encoding="utf-8") for file in FILES]
     cited = set(re.findall(r"source: ([\w.-]+)", "".join(texts)))
-    assert cited == set(sources)
+    assert cited == set(sources), "rules/sources.yaml holds what rules cite, and nothing else"
     written = re.findall(r"^      - title: (.*)$", "".join(texts), re.MULTILINE)
-    assert not set(written) & set(titles)
+    twice = set(written) & set(titles)
+    assert not twice, "cite it by its key in rules/sources.yaml"
 
 
 def test_every_setting_has_a_policy():
@@ -114,13 +118,12 @@ for _section in _STATED:
 
 
 def facts_of_keys() -> str:
-    alike = ", ".join(f"`{name}`" for name, keys in KEYS.items() if keys == [name])
     others = ", ".join(
         f"`{name}` ({' or '.join(f'`{key}`' for key in dict.fromkeys(keys))})"
         for name, keys in KEYS.items()
         if keys != [name]
     )
-    return f"{alike}.\n\nCalled otherwise than their key: {others}."
+    return f"Keys that are called otherwise: {others}."
 
 
 def facts_table(origin: str, title: str) -> str:
@@ -134,22 +137,15 @@ def facts_table(origin: str, title: str) -> str:
     return "\n".join(lines)
 
 
-def test_the_documentation_lists_every_unit_and_fact(request):
-    """`pytest --update-golden` writes the lists anew, as it does golden files."""
+def test_the_documentation_lists_every_unit_and_fact(golden):
     path = ROOT / "docs" / "rules.md"
     page = path.read_text(encoding="utf-8")
     assert {fact.origin for fact in FACTS.values()} == {*ORIGINS, "setting"}
     assert KEYS.keys() <= FACTS.keys()
     units = ", ".join(f"`{unit}`" for unit in sorted(UNITS - {"text"}, key=str.lower))
-    set_by_rules = f"From policies: {', '.join(f'`{name}`' for name in SETTINGS)}."
-    tables = "\n\n".join(
-        (facts_of_keys(), *(facts_table(*one) for one in ORIGINS.items()), set_by_rules)
-    )
+    tables = "\n\n".join((facts_of_keys(), *(facts_table(*one) for one in ORIGINS.items())))
     made = page
     for mark, listed in (("units", f"{units}."), ("facts", tables)):
         before, begin, rest = made.partition(f"<!-- {mark} -->\n")
         made = f"{before}{begin}\n{listed}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
-    if request.config.getoption("--update-golden"):
-        path.write_text(made, encoding="utf-8", newline="\n")
-        page = made
-    assert page == made
+    golden(path, made)

@@ -47,14 +47,12 @@ def renewed(excerpt: str) -> str:
     return f"{command}\n" + f"{LEFT_OUT}\n".join(parts)
 
 
-def test_the_excerpts_of_the_readme_are_what_the_commands_print(root, monkeypatch, request):
-    """`pytest --update-golden` writes the excerpts anew, as it does golden files."""
+def test_the_excerpts_of_the_readme_are_what_the_commands_print(root, monkeypatch, golden):
     monkeypatch.chdir(root)
     text = (root / "README.md").read_text(encoding="utf-8")
-    if request.config.getoption("--update-golden"):
-        for excerpt in blocks(text, "text"):
-            text = text.replace(excerpt, renewed(excerpt))
-        (root / "README.md").write_text(text, encoding="utf-8", newline="\n")
+    for excerpt in blocks(text, "text"):
+        text = text.replace(excerpt, renewed(excerpt))
+    golden(root / "README.md", text)
     excerpts = blocks(text, "text")
     assert len(excerpts) == 2
     for excerpt in excerpts:
@@ -103,7 +101,7 @@ def test_files_that_contributors_are_sent_to_are_there(root):
     for name in named - {"config.json"}:
         assert (root / name).exists() or any(
             f"/{path}/".endswith(f"/{name.rstrip('/')}/") for path in below
-        ), name
+        ), f"CONTRIBUTING.md names {name}, which is not there"
 
 
 def test_every_page_is_in_an_index(root):
@@ -115,7 +113,7 @@ def test_every_page_is_in_an_index(root):
     for number, page in enumerate(numbered, 1):
         title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
         assert title.startswith(f"{number:04} "), page.name
-        assert f"| [{number:04}]({page.name}) | {title[5:]} |" in decisions
+        assert f"- [{number:04}]({page.name}) {title[5:]}\n" in decisions, page.name
 
 
 def test_the_site_lists_every_page_once(root):
@@ -142,7 +140,7 @@ def test_the_changelog_counts_the_catalog_rightly(root, inputs):
         f"{len(catalog.gpus)} GPU types, {len(catalog.nodes)} node types and "
         f"{len(catalog.models)} open models"
     )
-    assert counted in text
+    assert counted in text, f"CHANGELOG.md should say: {counted}"
 
 
 def test_the_prices_of_the_last_quarter_in_the_record_on_money_are_those_of_the_scenario(

@@ -14,7 +14,8 @@ from planner.inputs.scenario.scenario import ScenarioFile, Variations
 from planner.inputs.scenario.schema import scenario_schema
 from tests.stated import load_inputs
 
-_BLOCK = re.compile(r"<!-- keys of (.*?) -->\n.*?<!-- end -->\n", re.DOTALL)
+_BLOCK = re.compile(r"^\| (.*) \| value \| default \| means \|\n(?:\|.*\n)*", re.MULTILINE)
+"""A table, and the sections of which it has the keys, as its header names them."""
 _TOP = "a scenario"
 _LEFT_OUT = re.compile(r"(.+); (.+?),? if left out")
 """What a key means, and what holds in its place: the default of a key that has no value then."""
@@ -66,35 +67,33 @@ def definition(model: str) -> dict[str, Any]:
     return found
 
 
+def paths(mark: str) -> list[str]:
+    return [name.strip("`") for name in mark.split(" and ")]
+
+
 def tables(page: str) -> dict[str, str]:
-    """The table of each mark: keys that several sections have alike are told in one of theirs."""
+    """The table of each header: keys that sections have alike stand in one that names them all."""
     marks = [found[1] for found in _BLOCK.finditer(page)]
     models = dict(sections("ScenarioFile", _TOP))
     every = {
         path: {key: row(model, key, one) for key, one in definition(model)["properties"].items()}
         for path, model in models.items()
     }
-    alike: dict[str, dict[str, str]] = {}
-    for mark in (one for one in marks if ", " in one):
-        first, *others = (every[path] for path in mark.split(", "))
-        alike[mark] = {k: v for k, v in first.items() if all(o.get(k) == v for o in others)}
-    elsewhere = {path: rows for mark, rows in alike.items() for path in mark.split(", ")}
-    return {
-        mark: table(
-            mark,
-            alike[mark]
-            if mark in alike
-            else {k: v for k, v in every[mark].items() if k not in elsewhere.get(mark, {})},
-        )
-        for mark in marks
+    together = {mark: [every[path] for path in paths(mark)] for mark in marks if " and " in mark}
+    alike = {
+        mark: {k: v for k, v in first.items() if all(o.get(k) == v for o in others)}
+        for mark, (first, *others) in together.items()
     }
+    elsewhere = {path: rows for mark, rows in alike.items() for path in paths(mark)}
+
+    def own(path: str) -> dict[str, str]:
+        return {k: v for k, v in every[path].items() if k not in elsewhere.get(path, {})}
+
+    return {mark: table(mark, alike.get(mark) or own(*paths(mark))) for mark in marks}
 
 
 def table(mark: str, rows: dict[str, str]) -> str:
-    of = mark if mark == _TOP else " and ".join(f"`{path}`" for path in mark.split(", "))
-    return "\n".join(
-        (f"| key of {of} | value | default | means |", "|---|---|---|---|", *rows.values())
-    )
+    return "\n".join((f"| {mark} | value | default | means |", "|---|---|---|---|", *rows.values()))
 
 
 def row(model: str, key: str, stated: dict[str, Any]) -> str:
@@ -155,23 +154,21 @@ def page(root):
     return (root / "docs" / "scenario.md").read_text(encoding="utf-8")
 
 
-def test_the_tables_of_keys_are_what_the_models_know(root, page, request):
-    """`pytest --update-golden` writes them anew, as it does golden files."""
+def test_the_tables_of_keys_are_what_the_models_know(root, page, golden):
     told = tables(page)
-    made = _BLOCK.sub(
-        lambda found: f"<!-- keys of {found[1]} -->\n\n{told[found[1]]}\n\n<!-- end -->\n", page
-    )
-    if request.config.getoption("--update-golden"):
-        (root / "docs" / "scenario.md").write_text(made, encoding="utf-8", newline="\n")
-        page = made
-    assert page == made
+    made = _BLOCK.sub(lambda found: f"{told[found[1]]}\n", page)
+    golden(root / "docs" / "scenario.md", made)
 
 
 def test_every_key_of_a_scenario_has_its_table(page):
     found = dict(sections("ScenarioFile", _TOP))
     for path, model in found.items():
-        told = "".join(block[0] for block in _BLOCK.finditer(page) if path in block[1].split(", "))
-        assert all(f"\n| `{key}` |" in told for key in definition(model)["properties"]), path
+        told = "".join(block[0] for block in _BLOCK.finditer(page) if path in paths(block[1]))
+        for key in definition(model)["properties"]:
+            assert f"\n| `{key}` |" in told, (
+                f"docs/scenario.md lacks {path}.{key}: run `make golden`; a section needs the line "
+                f"| `{path}` | value | default | means |"
+            )
     assert set(found.values()) | {"ScenarioFile"} == set(FORMAT)
 
 
@@ -197,13 +194,11 @@ def test_rules_named_as_defaults_exist(page):
         assert fnmatch.filter(known, rule), rule
 
 
-def test_the_complete_example_is_valid_and_uses_every_key(page, tmp_path):
-    blocks = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    (example,) = (block for block in blocks if block.startswith("format:"))
-    path = tmp_path / "every-key.yaml"
-    path.write_text(example, encoding="utf-8")
+def test_the_complete_example_is_valid_and_uses_every_key(root):
+    path = root / "docs" / "examples" / "every-key.yaml"
+    example = path.read_text(encoding="utf-8")
     assert load_inputs(path).scenario.name == "Every key"
     left_out = {"use", "catalog", "rules", "measured", "gpu_partition", *Variations.model_fields}
     for key in {key for model in FORMAT.values() for key in model.model_fields}:
         used = re.search(rf"\b{key}:", example) is not None
-        assert used != (key in left_out), key
+        assert used != (key in left_out), f"use `{key}` in docs/examples/every-key.yaml"
