@@ -467,11 +467,6 @@ def sweep(grid: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
 @click.argument("futures", type=FILE)
 @number_option("--samples", 200, "How many futures to draw and plan.")
 @folder_option("Folder for the results, made if needed; what was stopped carries on from there.")
-@number_option(
-    "--plans",
-    3,
-    "How many purchase plans for the bad cases to compare in these futures, at most.",
-)
 @_kept_options
 def risk(futures: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
     """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.

@@ -2,8 +2,7 @@
 
 If not all jobs fit, decides which are kept, and says what it would take to keep the others.
 
-Also plans under one more condition: with fixed purchases, to see their cost in a future that
-turns out otherwise; or with a cost limit and another goal: power, quarters waited, or moves.
+Also plans with a cost limit and another goal: power, quarters waited, or moves.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from planner.packing.crosscheck import Assertion, require_agreement, second_opin
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.nowhere import claims_of, solved_with_apis
 from planner.packing.pack import Aim, reach
-from planner.packing.scenario_program import Order, holding
 from planner.packing.triage import Triage, triage
 from planner.packing.work import guarded, spent
 from planner.planning.assemble import Request, SolvedPortfolio, checked_plan, second_opinion
@@ -40,7 +38,6 @@ from planner.version import GAP, TIME_LIMIT_SECONDS
 
 _LEAST_ASKED_S = 2.0
 """The least seconds of work for near misses, even after a short search."""
-_SHORT = "what is bought, and what can be rented, does not hold all jobs"
 
 Goal = Literal["power", "quarters waited", "moves"]
 """The objective of a near-optimal plan.
@@ -188,29 +185,6 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
             )
             unfit[name] = "no GPU type in play can run it", helps
     return unfit
-
-
-def committed_plan(request: Request, orders: tuple[Order, ...]) -> Plan:
-    """Return the cheapest checked plan with these purchases and no others, keeping all jobs.
-
-    What is delivered late enters service as early as it can. Raises InfeasibleError if the
-    purchases do not suffice, LimitError if time ends before a plan is found, and CheckError if
-    the check disagrees.
-    """
-    inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
-
-    def solve(translation: Translation) -> Solution:
-        held = replace(translation, problem=holding(translation.problem, orders))
-        return request.attempt(held)
-
-    stuck = stuck_jobs(jobs, translate(inputs, jobs))
-    if any(not inputs.scenario.apis_of(job.name) for job in stuck):
-        raise InfeasibleError(_SHORT, ())
-    try:
-        solved = _with_apis(request, jobs, solve)
-    except Infeasible:
-        raise InfeasibleError(_SHORT, ()) from None
-    return checked_plan(request, solved)
 
 
 def near_plan(request: Request, goal: Goal, most_cents: int) -> NearPlan:

@@ -284,14 +284,14 @@ class Tornado:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """The share of cases at or below each value, with a curve for each way to act."""
+    """The share of cases at or below each value, as a curve."""
 
     title: str
     says: str
-    curves: tuple[tuple[str, tuple[float, ...]], ...]
-    """Names and sorted values."""
+    values: tuple[float, ...]
+    """Sorted."""
     marks: tuple[tuple[float, float, str], ...]
-    """Values of the first curve, the share that lies at or below them, and their words."""
+    """Some of the values, the share that lies at or below them, and their words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,10 +49,7 @@ _LOOKS = {
     "over": {"fill": "none", "stroke": "#1b1f24", "stroke-width": "2.5"},
     "shared": {"fill": "#57606a"},
     **{f"k{number}": {"fill": colour} for number, colour in enumerate(_COLOURS)},
-    **{
-        f"curve{number}": {"fill": "none", "stroke": colour, "stroke-width": "2.5"}
-        for number, colour in enumerate(_COLOURS[:3])
-    },
+    "curve": {"fill": "none", "stroke": _COLOURS[0], "stroke-width": "2.5"},
 }
 """How each class looks if no style sheet reaches into a picture; if one does, it decides."""
 _TEXT = {"font-size": "12", "font-family": "system-ui, 'DejaVu Sans', sans-serif"}
@@ -349,10 +346,9 @@ def tornado(picture: Tornado) -> Element:
 
 
 def bands(picture: Bands) -> Element:
-    """Draw curves that rise from no case to all cases, with values of interest on the first."""
+    """Draw a curve that rises from no case to all cases, with values of interest on it."""
     svg = canvas(_PLOT_WIDTH, _PLOT_BOTTOM + 46)
-    x = _scale([value for _, values in picture.curves for value in values], _PLOT_LEFT, _PLOT_RIGHT)
-    top = 26
+    x, top = _scale(picture.values, _PLOT_LEFT, _PLOT_RIGHT), 26
 
     def y(share: float) -> float:
         return round(_PLOT_BOTTOM - share * (_PLOT_BOTTOM - top), 1)
@@ -360,17 +356,10 @@ def bands(picture: Bands) -> Element:
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         put(svg, "line", class_="axis", x1=_PLOT_LEFT, x2=_PLOT_RIGHT, y1=y(share), y2=y(share))
         put(svg, "text", f"{share:.0%}", x=_PLOT_LEFT - 8, y=y(share) + 4, text_anchor="end")
-    for number, (name, values) in enumerate(picture.curves):
-        points = [(x(values[0]), y(0.0))]
-        for place, value in enumerate(values):
-            points += [(x(value), y((place + step) / len(values))) for step in (0, 1)]
-        drawn = " ".join(f"{across:g},{up:g}" for across, up in points)
-        curve = put(svg, "polyline", class_=f"curve{number}", points=drawn)
-        put(curve, "title", name)
-        if len(picture.curves) > 1:
-            across = _PLOT_LEFT + 240 * number
-            put(svg, "rect", class_=colour_class(number), x=across, y=4, width=12, height=12)
-            put(svg, "text", name, x=across + 18, y=14)
+    points = [(x(picture.values[0]), y(0.0))]
+    for place, value in enumerate(picture.values):
+        points += [(x(value), y((place + step) / len(picture.values))) for step in (0, 1)]
+    put(svg, "polyline", class_="curve", points=" ".join(f"{at:g},{up:g}" for at, up in points))
     ends = [-1.0, -1.0]
     for value, share, words in picture.marks:
         put(svg, "line", class_="axis", x1=x(value), x2=x(value), y1=y(share), y2=_PLOT_BOTTOM)

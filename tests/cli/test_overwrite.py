@@ -34,7 +34,7 @@ COMMANDS = {
     "plan": ("plan", "scenario.yaml"),
     "compare": ("compare", "scenario.yaml", "scenario.yaml"),
     "sweep": ("sweep", "grid.yaml", *ALONE),
-    "risk": ("risk", "futures.yaml", "--samples", "2", "--plans", "1", *ALONE),
+    "risk": ("risk", "futures.yaml", "--samples", "2", *ALONE),
     "sensitivity": ("sensitivity", "scenario.yaml", "--precision", "50%", *ALONE),
     "alternatives": ("alternatives", "scenario.yaml", *ALONE),
     "report": ("report", "out/plan.json", "--since", "out/plan.json", *ALONE),
@@ -300,7 +300,7 @@ def test_rows_that_others_have_planned_are_not_thrown_away(asked):
     ("name", "file"),
     [
         ("sweep", "results.jsonl"),
-        ("risk", "purchases-1/results.jsonl"),
+        ("risk", "results.jsonl"),
     ],
 )
 @pytest.mark.parametrize("text", [MINE, '{"key":"x","key":"y"}\n'], ids=["mine", "a key twice"])

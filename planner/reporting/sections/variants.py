@@ -52,12 +52,8 @@ from planner.whatif.actuals import PlannedAndActual
 from planner.whatif.compare import Amount, ChangedOrigin, Comparison, Replay
 from planner.whatif.results import Acquired, PlanSummary
 from planner.whatif.risk import (
-    WORST_PER_CENT,
     Chance,
-    PurchasePlan,
-    PurchasePlans,
     Risk,
-    at_percentile,
 )
 from planner.whatif.sweep import SweepRow
 
@@ -251,71 +247,7 @@ def risk_document(found: Risk) -> Document:
             ("Falls short", "number", _share),
             ("95 % confidence", "number", lambda one: " – ".join(map(percent, one.range))),
         ),
-        *(_choices(found, found.choices) if found.choices else ()),
     )
-
-
-def _choices(found: Risk, choices: PurchasePlans) -> Iterator[Block]:
-    """Show purchase plans side by side, and which of them is best in the bad cases."""
-    best, first = choices.plans[choices.best], choices.plans[0]
-    words = (
-        "What is bought and reserved is chosen once, what is rented and what runs where adapts to "
-        "each future, where above it was given too; a plan falls short where it cannot hold all "
-        "jobs, budgets included."
-    )
-    if len(choices.plans) > 1:
-        words += (
-            f" {len(choices.plans)} purchase plans are held against each other. The first is that "
-            "of the scenario as it stands; each other is searched over the futures that are the "
-            "worst for those before it. The best falls short in the fewest futures; of several "
-            f"such, it has the least mean cost of the worst {WORST_PER_CENT} % of futures."
-        )
-    told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."
-    if len(choices.plans) == 1:
-        told = "No purchases were tried beside those of the scenario's own plan."
-    elif best is first:
-        told = "What the scenario's own plan buys is the best of these in the bad cases."
-    elif None not in (best.worst_cents, first.worst_cents) and best.short == first.short:
-        saved = (first.worst_cents or 0) - (best.worst_cents or 0)
-        told += f" Its bad cases cost {money_short(saved)} less, on average."
-
-    def named(one: PurchasePlan) -> str:
-        name = "as the scenario stands"
-        if one.searched is not None:
-            name = f"searched over {count_of(one.searched, 'future')}"
-        return f"{name} (best)" if one is best else name
-
-    def cost(one: PurchasePlan, share: int) -> str:
-        return dollars(at_percentile(one.costs_cents, share)) if one.costs_cents else _NONE
-
-    worst = f"Worst {WORST_PER_CENT} %"
-    yield Heading("What to buy for the bad cases")
-    yield Paragraph(told, tone="strong")
-    yield Paragraph(f"{words} {_bounded(found, choices)}")
-    yield table(
-        choices.plans,
-        ("Bought, and reserved", "text", lambda one: acquired_text(one.purchased)),
-        ("Found", "text", named),
-        ("Falls short", "number", lambda one: percent(one.short / found.futures)),
-        *columns_for((("50 %", 50), ("95 %", 95)), cost),
-        (worst, "number", lambda one: dollars(one.worst_cents or 0) if one.costs_cents else _NONE),
-    )
-
-
-def _bounded(found: Risk, choices: PurchasePlans) -> str:
-    """Say what is known of purchases that were not tried."""
-    all_futures = "all futures that have a plan" if found.without_plan else "all futures"
-    if choices.none_holds_all:
-        return f"It is proved that no purchases hold {all_futures}."
-    best, least = choices.plans[choices.best], f"${dollars(choices.bound_cents)}"
-    told = (
-        f"No purchases that hold {all_futures} can cost less than {least} in the mean of the worst "
-        f"{WORST_PER_CENT} %"
-    )
-    if best.worst_cents is None or best.short > found.without_plan:
-        return f"{told}."
-    gap = 1 - choices.bound_cents / best.worst_cents if best.worst_cents else 0.0
-    return f"{told}: the best here is proved to within {percent(gap)} of the best there can be."
 
 
 def _risk_summary(found: Risk) -> str:
@@ -366,13 +298,11 @@ def _share(chance: Chance) -> str:
 def _caveats(found: Risk) -> Iterator[str]:
     if found.base.result != "proved":
         yield "The plan of the scenario as it stands is NOT proved."
-    given = sum(one.not_proved for one in found.choices.plans) if found.choices else 0
     unknown = found.futures - max((one.of for one in found.chances), default=0)
     for number, told in (
         (found.not_proved, "NOT proved within the limits"),
         (found.without_plan, "Without a plan, and so in no figure of cost"),
         (found.giving_way, "With jobs that give way, so that the cost is that of the rest"),
-        (given, "NOT proved within the limits, with purchases that are given"),
         (unknown, "Not known who falls short"),
     ):
         if number:
@@ -381,19 +311,11 @@ def _caveats(found: Risk) -> Iterator[str]:
 
 def cost_bands(found: Risk) -> Bands:
     """Picture the share of futures that cost at most so much."""
-    curves = [("each future known", found.costs_cents)]
-    if found.choices:
-        own, best = found.choices.plans[0], found.choices.plans[found.choices.best]
-        curves.append(("bought as it stands", own.costs_cents))
-        if best is not own:
-            curves.append(("bought for the bad cases", best.costs_cents))
     return Bands(
         title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
-        says="Share of futures that cost at most so much, net present cost; where purchases are "
-        f"given, of those that they hold. {_risk_summary(found)}",
-        curves=tuple(
-            (name, tuple(cents / 100 for cents in costs)) for name, costs in curves if costs
-        ),
+        says="Share of futures that cost at most so much, net present cost. "
+        f"{_risk_summary(found)}",
+        values=tuple(cents / 100 for cents in found.costs_cents),
         marks=tuple(
             (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
             for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
