@@ -319,8 +319,8 @@ def alternatives(
 
     Do nothing, reclaim first and rent only are always among them, APIs only if a job allows one,
     with their shortfall. Of the plans that cost at most the share `within` more than the cheapest:
-    fewest node types, a single vendor, most headroom, fewest moves, lowest power, earliest; each
-    proved for its own objective, or left out with the reason. Options are as for `sensitivity`.
+    fewest node types, a single vendor, most headroom; each proved for its own objective, or left
+    out with the reason. Options are as for `sensitivity`.
 
     >>> import planner
     >>> found = planner.alternatives("scenarios/quickstart.yaml")

@@ -391,7 +391,7 @@ def alternatives(**given: Any) -> None:  # noqa: ANN401 - click's values
     """Show plans that differ where people care, beside the cheapest.
 
     Options such as rent only, with their shortfall; and of the plans that cost little more, the one
-    with the fewest node types, most headroom, fewest moves or lowest power, or the earliest.
+    with the fewest node types or most headroom.
     """
     _answer(planner.alternatives, _OF_ALTERNATIVES, **given)
 

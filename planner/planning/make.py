@@ -1,8 +1,6 @@
 """Makes plans: sizes, packs, assembles, prices and checks; no unchecked plan gets out.
 
 If not all jobs fit, decides which are kept, and says what it would take to keep the others.
-
-Also plans with a cost limit and another goal: power, quarters waited, or moves.
 """
 
 from __future__ import annotations
@@ -10,21 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from math import ceil
-from typing import Literal
 
-from planner.costs import api_costs
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.settled import Inputs
 from planner.inputs.text import some_of
-from planner.packing import Problem, Solution, Translation, solve, translate
+from planner.packing import Solution, Translation, solve, translate
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.nowhere import claims_of, solved_with_apis
-from planner.packing.pack import Aim, reach
 from planner.packing.triage import Triage, triage
 from planner.packing.work import guarded, spent
 from planner.planning.assemble import Request, SolvedPortfolio, checked_plan, second_opinion
@@ -39,13 +33,6 @@ from planner.version import GAP, TIME_LIMIT_SECONDS
 _LEAST_ASKED_S = 2.0
 """The least seconds of work for near misses, even after a short search."""
 
-Goal = Literal["power", "quarters waited", "moves"]
-"""The objective of a near-optimal plan.
-
-Watts of mean draw over all quarters; quarters from the first until each node enters service,
-again for each rent; or units that leave the pool in which they run today. Nodes for hours or
-weeks do not count.
-"""
 
 _NAMED = 6
 _TIME_S = 10.0
@@ -56,16 +43,6 @@ _FITS = "it would fit, but the triage ended at its time limit before that was fo
 Jobs = tuple[SizedJob, ...]
 Unfit = Mapping[str, tuple[str, tuple[str, ...]]]
 """Jobs of the scenario that no node in play can run: why, and what would help each."""
-
-
-@dataclass(frozen=True, slots=True)
-class NearPlan:
-    """A checked plan: the cheapest of those found with the least of the goal."""
-
-    plan: Plan
-    value: int
-    bound: int
-    """No plan within the tolerance has less."""
 
 
 def make_plan(
@@ -185,72 +162,6 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
             )
             unfit[name] = "no GPU type in play can run it", helps
     return unfit
-
-
-def near_plan(request: Request, goal: Goal, most_cents: int) -> NearPlan:
-    """Plan for a goal at a net present cost of at most so many cents.
-
-    Units are on the APIs, and replicas that share traffic on the GPU types, on which they cost
-    least.
-
-    Raises Infeasible if no plan costs so little, LimitError if time ends before one is found,
-    CheckError if the check disagrees, and ValueError if the draw of a node type is unknown.
-    """
-    inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
-    if any(inputs.scenario.apis_of(job.name) or job.units_open for job in jobs):
-        jobs = _with_apis(request, jobs, request.attempt).jobs
-    translation = translate(inputs, jobs)
-    aim, fixed = _aim(inputs, translation.problem, goal)
-    reached = reach(
-        translation.problem,
-        aim,
-        most_cents,
-        asked_gap=request.asked_gap,
-        time_limit_s=request.time_limit_s,
-    )
-    solution = reached.solution
-    if tokens_cents := sum(count * one.present_cents for count, one in api_costs(inputs, jobs)):
-        solution = solution.beside_apis(solution.bound_cents, tokens_cents, request.asked_gap)
-    plan = checked_plan(request, SolvedPortfolio(inputs, jobs, translation, solution))
-    return NearPlan(plan, reached.value + fixed, reached.bound + fixed)
-
-
-def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
-    """Return the objective for a goal, and the part of it that any plan has.
-
-    One unit of the goal counts as a cent, so that a node or a unit weighs like one that is paid.
-    """
-    every, supplies = range(problem.quarters), problem.supplies
-    nothing = tuple(tuple(0 for _ in every) for _ in supplies)
-    still = tuple(0 for _ in problem.classes)
-    stays = [problem.pools[one.pool].hire is None for one in supplies]
-    if goal == "quarters waited":
-        waits = tuple(
-            tuple(quarter * (stay and not one.releases) for quarter in every)
-            for stay, one in zip(stays, supplies, strict=True)
-        )
-        return Aim(goal, waits, still, 100_000), 0
-    if goal == "moves":
-        moves = tuple(1 if job_class.origin else 0 for job_class in problem.classes)
-        return Aim(goal, nothing, moves, 100_000), 0
-    powers = [inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools]
-    unknown = {pool.node_type for pool, kw in zip(problem.pools, powers, strict=True) if kw is None}
-    if unknown:
-        raise ValueError(f"the catalog does not say what {', '.join(sorted(unknown))} draws")
-    watts = [ceil(power.value * 1000) for power in powers if power]
-    nodes = tuple(
-        tuple(
-            watts[one.pool] * len(one.served(quarter)) * stay * (-1 if one.releases else 1)
-            for quarter in every
-        )
-        for one, stay in zip(supplies, stays, strict=True)
-    )
-    owned = sum(
-        watts[number] * pool.owned_in(quarter)
-        for number, pool in enumerate(problem.pools)
-        for quarter in every
-    )
-    return Aim(goal, nodes, still, 100), owned
 
 
 def roots(jobs: Collection[SizedJob]) -> frozenset[str]:

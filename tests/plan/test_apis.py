@@ -320,6 +320,5 @@ def test_alternatives_beside_an_api_are_planned_and_one_of_them_acquires_nothing
         == planner.plan(asked, set=["offers.rent.maximum=0"]).cost_usd
     )
     assert found["do nothing"]["cost_usd"] == 0
-    assert found["earliest"]["cost_usd"] == found["cheapest"]["cost_usd"]
     alone = planner.alternatives(scenario({"busy": endpoint(300, api=False)}, {}))
     assert "APIs only" not in [one["plan"] for one in alone.rows()]

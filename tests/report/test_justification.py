@@ -270,14 +270,14 @@ def test_a_tie_stands_among_the_options_as_what_it_is(plan, make, beside):
     found = beside.alternatives
     bought = changed(found.cheapest.acquired[0], offer="elsewhere")
     figures = changed(found.cheapest, acquired=(bought,), drawn_w=9)
-    best = Best(value=9, bound=9, unit="W")
+    best = Best(value=1, bound=1, unit="node types")
     tie = changed(
-        found.others[0], name="lowest power", figures=figures, best=best, units_short=None
+        found.others[0], name="fewest node types", figures=figures, best=best, units_short=None
     )
     cheapest = changed(found.cheapest, drawn_w=9)
     others = changed(found, others=(*found.others, tie), cheapest=cheapest)
     drawn = markdown.render(make(plan, replace(beside, alternatives=others)))
-    assert "\n| lowest power | proved | 126,357 |" in drawn
+    assert "\n| fewest node types | proved | 126,357 |" in drawn
     told = "; it costs the same as the recommended plan to the cent, and acquires 1 elsewhere."
     assert told in drawn
     assert "no vendor alone offers what is needed." in drawn

@@ -48,7 +48,6 @@ _NONE = "–"
 _MOST_NAMED = 10
 """The most jobs that a line names if a table below has them all."""
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
-_COUNTED = {"node types": "node type", "quarters waited": "quarter", "moves": "unit"}
 _UNITS_SHORT = (
     "Units without room on what is owned: the fewest there can be in each quarter, the highest "
     "priority first. A model that is not tuned leaves its deployment short"
@@ -189,9 +188,7 @@ def _best(best: Best) -> str:
 
 
 def _valued(value: float, unit: str) -> str:
-    if unit == "W":
-        return f"{value / 1000:,.2f} kW"
-    return f"{value:g} %" if unit == "% free" else count_of(round(value), _COUNTED[unit])
+    return f"{value:g} %" if unit == "% free" else count_of(round(value), "node type")
 
 
 # The options as rows of one table
