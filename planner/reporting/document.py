@@ -46,8 +46,6 @@ class Figure:
     style: Style
     sum: str
     """The sum over plan.json that gives it, in the words of `planner.planning.traced_figures`."""
-    trace: str
-    """The anchor of the paragraph that explains how such figures come about."""
 
     @property
     def text(self) -> str:
@@ -101,7 +99,6 @@ class Paragraph:
 
     text: str
     tone: Tone = "plain"
-    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

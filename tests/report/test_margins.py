@@ -161,7 +161,7 @@ def test_every_figure_of_the_margins_comes_out_again_from_plan_json(tight):
     page = Page(render(justification_document(tight), "Margins"))
     stored = json.loads(dumps(tight))
     told = page.come_out_again({"": stored})
-    assert sum(figure.to == "how-margins" for figure in told) > 40
+    assert len(told) > 40
     assert list(page.loose(stored)) == []
 
 
@@ -302,7 +302,7 @@ def test_what_is_not_bought_has_no_margin(tmp_path):
 )
 def test_a_margin_is_cut_off_and_never_rounded_up(share, text):
     assert styled(share, "margin") == text
-    shown = number(Figure(share, "margin", "", ""))
+    shown = number(Figure(share, "margin", ""))
     assert shown is not None
     assert abs(shown) <= abs(share)
     assert f"{abs(shown) * 100:,.1f} %" == text.lstrip("+-")

@@ -132,11 +132,10 @@ def jobs_section(traced: TracedPlan) -> Iterator[Block]:
         if one is None or not (one.gpu_capacity_mb and (one.gpu_memory_mb or name == "capacity")):
             return "" if one is None else "–"
         stem = f"sizings[{job.sizing}].candidates[{row[1]}].gpu"
-        trace = traced.job_anchor[job.name]
         if name != "fill":
-            return traced.at(f"{stem}_{name}_mb", trace="" if name == "capacity" else trace)
+            return traced.at(f"{stem}_{name}_mb")
         need, offer = (traced.read.at(f"{stem}_{of}_mb") for of in ("memory", "capacity"))
-        return traced.figure(need / offer, "per_cent", trace)
+        return traced.figure(need / offer, "per_cent")
 
     def placed_on(row: _Row) -> str:
         one = candidate(row)

@@ -42,7 +42,6 @@ from planner.reporting.traced import TracedFile, TracedPlan
 from planner.whatif.alternatives import AlternativePlan, Alternatives, Best
 from planner.whatif.results import PlanSummary, summary_of
 
-_TRACE = "how-options"
 _CHEAPEST = "the cheapest"
 _NONE = "–"
 _MOST_NAMED = 10
@@ -363,7 +362,7 @@ def _found(
 
 
 def _file(found: Alternatives) -> TracedFile:
-    return TracedFile(found, "alternatives.json", _TRACE)
+    return TracedFile(found, "alternatives.json")
 
 
 def alternatives_document(found: Alternatives) -> Document:
@@ -476,7 +475,6 @@ def _where() -> Paragraph:
     return Paragraph(
         f"alternatives.json has these plans, with their settings for {code('planner plan')}.",
         "faint",
-        _TRACE,
     )
 
 

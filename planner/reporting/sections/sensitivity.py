@@ -41,7 +41,7 @@ _NAMED = 4
 _NONE = "–"
 _BIAS = Blank(f"{code('finance.optimism_bias:')} of the scenario")
 _ENDS = ("low", "high")
-_FILE, _TRACE = "sensitivity.json", "how-sensitivity"
+_FILE = "sensitivity.json"
 
 
 def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
@@ -65,7 +65,7 @@ def sensitivity_document(found: Sensitivity) -> Document:
 
 
 def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
-    known = TracedFile(found, _FILE, _TRACE)
+    known = TracedFile(found, _FILE)
     ends = tuple(
         f"{one.name}, {moved_text(one.unit, end.by)}, {short_text(end.figures) or 'none'}"
         for one in found.swings
@@ -93,7 +93,6 @@ def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
             f"changes of the net present cost in USD. {_FILE} has these plans, with the "
             f"settings that {code('planner plan')} makes each with again.",
             "faint",
-            _TRACE,
         ),
         *tornado(found),
         *_swings(found, known),
@@ -290,7 +289,7 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
     if rooms := [(room, one) for room, one in rooms if one.value]:
         room, one = min(rooms, key=lambda room: float(room[0].left.value / room[1].value))
         style, quarter = _ROOMS[room.what][1], traced.plan.quarters[room.quarter]
-        left, takes = (traced.figure(of, style, "how-margins") for of in (room.left, one))
+        left, takes = (traced.figure(of, style) for of in (room.left, one))
         then = f"is all that is left in {quarter}; one more node takes {takes.text}"
         flips.append(_Flip(0, _title(room), left, then))
     anew = "planned anew where it says so" if found else "worked out from the plan as it is"
@@ -331,7 +330,7 @@ def _margins(traced: TracedPlan) -> Iterator[Block]:
     def cell(room: LimitMargin, name: str) -> Cell:
         known = getattr(room, name)
         style = _ROOMS[room.what][1]
-        return _NONE if known is None else traced.figure(known, style, "how-margins")
+        return _NONE if known is None else traced.figure(known, style)
 
     amounts = {"Taken": "taken", "Allowed": "allowed", "Left": "left", "One node takes": "one"}
     if rooms := list(traced.capacity.limit_margins()):
@@ -361,7 +360,7 @@ def _levers(found: Sensitivity | None) -> Iterator[_Flip]:
 def _turned(found: Sensitivity, place: int, number: int, name: str) -> _Flip:
     """Return a turning point that planning anew has found, and what is acquired beyond it."""
     after = found.swings[place].turns[number].after
-    known = TracedFile(found, _FILE, _TRACE)
+    known = TracedFile(found, _FILE)
     at = known.at(f"swings[{place}].turns[{number}].after.by", "margin")
     told = f"another plan ({acquired_short(after.figures.acquired)})"
     if after.figures.cost_cents is None:
@@ -391,10 +390,10 @@ def _prices(traced: TracedPlan) -> Iterator[_Flip]:
         for meets, sign in ((accounts.met_by_rise(price), 1), (accounts.met_by_fall(price), -1)):
             flips = [flip for flip in turns if flip.by * sign > 0][:1]
             if meets is not None:
-                at = traced.figure(meets.by, "margin", "how-margins")
+                at = traced.figure(meets.by, "margin")
                 left: Cell = _NONE
                 if meets.left is not None:
-                    left = traced.figure(meets.left, "usd", "how-margins")
+                    left = traced.figure(meets.left, "usd")
                 flips.insert(0, _Flip(float(meets.by.value), name, at, _then(traced, meets), left))
             if flips:
                 yield min(flips, key=lambda flip: abs(flip.by))

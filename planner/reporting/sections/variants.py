@@ -268,7 +268,7 @@ def _risk_summary(found: Risk) -> str:
 
 def traced_chance(found: Risk) -> Figure:
     """Return how often the plan's nodes fall short, in the quarter in which they do most."""
-    known = TracedFile(found, "risk.json", "how-risk")
+    known = TracedFile(found, "risk.json")
     place = max(range(len(found.chances)), key=lambda at: found.chances[at].short)
     stem = f"chances[{place}]"
     return known.figure(known.read.at(f"{stem}.short") / known.read.at(f"{stem}.of"), "share")
@@ -276,7 +276,7 @@ def traced_chance(found: Risk) -> Figure:
 
 def risk_rows(found: Risk) -> Iterator[tuple[str, str, Cell, Cell, Cell]]:
     """Yield each risk that the futures show: what, evidence, likelihood, GPUs missing, USD more."""
-    known = TracedFile(found, "risk.json", "how-risk")
+    known = TracedFile(found, "risk.json")
     source = f"{count_of(found.futures, 'future')} of {code('planner risk')}"
     most = len(found.cost_cents) - 1
     more = known.read.at(f"cost_cents[{most}]") - known.read.at("base.cost_cents")
@@ -328,8 +328,6 @@ def cost_bands(found: Risk) -> Bands:
 OPEN = ("Purchases, rents and releases", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""
 
-_SINCE = "how-since"
-"""The anchor that says in which file the figures stand."""
 _IN_FILE = ", all of them in compare.json"
 _LONGEST = 48
 _ROWS = 500
@@ -346,7 +344,7 @@ _STYLES: dict[str, tuple[Style, Style]] = {
 
 def comparison_document(compared: Comparison, most: int) -> Document:
     """Show the whole comparison; inputs, jobs and warnings up to so many rows each."""
-    known = TracedFile(compared, "compare.json", _SINCE)
+    known = TracedFile(compared, "compare.json")
     quarters = sorted({*compared.before.quarters, *compared.after.quarters})
     before_and_after = columns_for(
         (("Before", "before"), ("After", "after")),
@@ -403,7 +401,7 @@ def comparison_document(compared: Comparison, most: int) -> Document:
     return (
         Heading(f"{compared.before.label} → {compared.after.label}", 1),
         Paragraph(_sentence(compared), tone="strong"),
-        *((Paragraph(legend, "faint", _SINCE),) if body else ()),
+        *((Paragraph(legend, "faint"),) if body else ()),
         *_waterfall_chart(known, compared),
         *body,
     )
@@ -413,7 +411,7 @@ def changes_since(compared: Comparison) -> Iterator[Block]:
     """Show what changed since an earlier plan, and how far its forecast was off."""
     _, *blocks = comparison_document(compared, _ROWS)
     yield from beneath(tuple(blocks))
-    known = TracedFile(compared, "compare.json", _SINCE)
+    known = TracedFile(compared, "compare.json")
     # How far the forecast was off: the sum of all differences over the sum of what came.
     off, came = NOTHING, NOTHING
     for place, one in enumerate(compared.demand):
