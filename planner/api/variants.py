@@ -509,7 +509,7 @@ def risk(
     progress: Progress = None,
     **options: Unpack[VariantOptions],
 ) -> RiskResult:
-    """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
+    """Plan many futures: costs by percentile, and the chance that the plan falls short.
 
     `futures` says what is uncertain, as a path, a dict, or YAML text; the same and `samples` give
     the same futures on any machine. `scenario`, `out`, `overwrite` and the options are as for
@@ -530,7 +530,7 @@ def risk(
     path, asked, planner = _asked_of(reader, futures, scenario, changes, work)
     placed(lambda: asked.drawn(planner, 0))
     read = (path, *planner.inputs(asked.base(planner)).read_from)
-    names = ("risk.json", "risk.md", "risk.html", "risk.svg")
+    names = ("risk.json", "risk.md", "risk.html")
     with _kept_in(out, overwrite, names, read) as folder:
         runs = VariantRuns(partial(_executor, work), time_left(progress))
         found = RiskResult(

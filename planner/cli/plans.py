@@ -59,9 +59,9 @@ _FILES = ("plan.json", "plan.md")
 _MORE = "All of it, with schedule, use, assumptions, sources and proof"
 _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 """What `--crosscheck` writes where another solver refutes the proof."""
-_OF_COMPARISON = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
+_OF_COMPARISON = ("compare.json", "compare.md", "compare.html")
 _OF_ALTERNATIVES = ("alternatives.json", "alternatives.md", "alternatives.html")
-_OF_SENSITIVITY = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg")
+_OF_SENSITIVITY = ("sensitivity.json", "sensitivity.md", "sensitivity.html")
 
 _scenario_argument = click.argument("scenario", type=FILE)
 _plan_argument = click.argument("plan_json", metavar="PLAN.json", type=FILE)
@@ -469,7 +469,7 @@ def sweep(grid: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
 @folder_option("Folder for the results, made if needed; what was stopped carries on from there.")
 @_kept_options
 def risk(futures: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
-    """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
+    """Plan many futures: costs by percentile, and the chance that the plan falls short.
 
     FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
     likely and greatest value.

@@ -232,8 +232,6 @@ class Chart:
     unit: str
     marks: tuple[tuple[int, str], ...] = ()
     """Events at the start of a category."""
-    waterfall: bool = False
-    """Whether each bar starts where the last one ended; a bar named in `marks` starts at zero."""
 
 
 HeldGpus = tuple[tuple[str, ...], ...]
@@ -280,18 +278,6 @@ class Tornado:
 
 
 @dataclass(frozen=True, slots=True)
-class Bands:
-    """The share of cases at or below each value, as a curve."""
-
-    title: str
-    says: str
-    values: tuple[float, ...]
-    """Sorted."""
-    marks: tuple[tuple[float, float, str], ...]
-    """Some of the values, the share that lies at or below them, and their words."""
-
-
-@dataclass(frozen=True, slots=True)
 class Bar:
     """What is held from one cell to another, both counted from 1."""
 
@@ -316,7 +302,7 @@ class Gantt:
     groups: tuple[tuple[str, tuple[Bar, ...]], ...]
 
 
-Picture = Chart | NodeMap | Tornado | Bands | Gantt
+Picture = Chart | NodeMap | Tornado | Gantt
 Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
 
@@ -351,7 +337,7 @@ def in_words(document: Iterable[Block], page: int = PAPER) -> Document:
                 plain += (Paragraph(f"{block.title}:", "faint"), runs)
             case NodeMap():
                 plain += _map_in_letters(block, page)
-            case Chart() | Tornado() | Bands():
+            case Chart() | Tornado():
                 pass
             case Fields():
                 told = (f"{asked}: {cell_text(said)}" for asked, said in block.rows)

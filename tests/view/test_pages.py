@@ -42,7 +42,7 @@ def test_the_folder_shows_its_plans_and_scenarios(get, folder):
 PAGES = [
     ("plan", {"of": PLAN}, "Who holds which GPU"),
     ("plan", {"of": PLAN}, "Node map"),
-    ("plan", {"of": PLAN}, "What is paid in each quarter"),
+    ("plan", {"of": PLAN}, "GPUs needed and GPUs in service"),
     ("job", {"of": PLAN, "name": "claims"}, "Why this GPU type"),
     ("job", {"of": PLAN}, "Why this GPU type"),
     ("what-if", {"of": PLAN}, "Held against"),

@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import groupby
 from typing import NamedTuple
 
-from planner.costs import NOT_PAID
 from planner.planning.plan import QuotaUse
 from planner.planning.traced_figures import TracedFigure, total
 from planner.reporting.document import (
@@ -15,10 +14,8 @@ from planner.reporting.document import (
     Block,
     Bullets,
     Cell,
-    Chart,
     Fields,
     Paragraph,
-    Series,
     cell_text,
     columns_for,
     table,
@@ -70,7 +67,6 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
         )
     yield from cost_by_quarter(traced)
     yield Paragraph(told, tone="faint")
-    yield from paid_chart(traced)
     counted = {_NETWORK} if any(line.name == "network" for line in traced.plan.costs) else set()
     left = "; ".join(name for name in _NOT_IN_THE_INPUTS if name not in counted)
     lacking = ("In no input, and in no sum", Blank(left))
@@ -149,22 +145,6 @@ def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     if traced.plan.proof.cost_cents > 0:
         share = cents / traced.accounts.net_present
         yield f"{title}, as a share", traced.figure(share, "share")
-
-
-def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
-    """Chart what is paid; None if nothing is."""
-    plan = traced.plan
-    series = tuple(
-        Series(
-            cost.name.capitalize(),
-            tuple(traced.at(f"costs[{line}].cents[{place}]", "usd") for place in traced.quarters),
-        )
-        for line, cost in enumerate(plan.costs)
-        if cost.name not in NOT_PAID
-    )
-    if series:
-        says = "The figures stand in the table."
-        yield Chart("What is paid in each quarter", says, plan.quarters, series, "USD")
 
 
 def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:

@@ -12,11 +12,9 @@ from planner.inputs.scenario.quarter import nodes_text
 from planner.inputs.text import csv_text, flow
 from planner.planning.traced_figures import NOTHING, TracedFigure
 from planner.reporting.document import (
-    Bands,
     Block,
     Bullets,
     Cell,
-    Chart,
     ColumnKind,
     Document,
     Fields,
@@ -24,7 +22,6 @@ from planner.reporting.document import (
     Getter,
     Heading,
     Paragraph,
-    Series,
     beneath,
     columns_for,
     rest,
@@ -224,7 +221,6 @@ def risk_document(found: Risk) -> Document:
             tone="faint",
         ),
         *(Paragraph(told, tone="warning") for told in _caveats(found)),
-        cost_bands(found),
         Heading("Cost"),
         table(
             zip(found.percentiles, found.cost_cents, strict=True),
@@ -309,20 +305,6 @@ def _caveats(found: Risk) -> Iterator[str]:
             yield f"{told}: {count_of(number, 'future')}."
 
 
-def cost_bands(found: Risk) -> Bands:
-    """Picture the share of futures that cost at most so much."""
-    return Bands(
-        title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
-        says="Share of futures that cost at most so much, net present cost. "
-        f"{_risk_summary(found)}",
-        values=tuple(cents / 100 for cents in found.costs_cents),
-        marks=tuple(
-            (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
-            for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
-        ),
-    )
-
-
 # Two plans, what differs in the inputs first; and what a replay gives
 
 OPEN = ("Purchases, rents and releases", "Cost", "Jobs that give way")
@@ -402,7 +384,6 @@ def comparison_document(compared: Comparison, most: int) -> Document:
         Heading(f"{compared.before.label} → {compared.after.label}", 1),
         Paragraph(_sentence(compared), tone="strong"),
         *((Paragraph(legend, "faint"),) if body else ()),
-        *_waterfall_chart(known, compared),
         *body,
     )
 
@@ -532,27 +513,6 @@ def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
             ("Status", "name", lambda row: row[2]),
             whole=after,
         )
-
-
-def _waterfall_chart(known: TracedFile, compared: Comparison) -> Iterator[Chart]:
-    """Chart the cost from before to after, cause by cause, where causes are known."""
-    if not compared.waterfall.steps:
-        return
-    names, stems, _ = zip(*_steps(compared), strict=True)
-    ends = ("before", "after")
-    figures = tuple(
-        known.at(f"{stem}.{'cost' if stem in ends else 'added'}_cents", "usd") for stem in stems
-    )
-    says = "; ".join(f"{name}: {one.text} USD" for name, one in zip(names, figures, strict=True))
-    yield Chart(
-        title="Net present cost, from the plan before to the one after",
-        says=f"{says}.",
-        categories=names,
-        series=(Series("Net present cost", figures),),
-        unit="USD",
-        marks=((0, "before"), (len(names) - 1, "after")),
-        waterfall=True,
-    )
 
 
 def _amounts(
