@@ -21,11 +21,11 @@ from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.nowhere import claims_of, solved_with_apis
 from planner.packing.triage import Triage, triage
 from planner.packing.work import guarded, spent
-from planner.planning.assemble import Request, SolvedPortfolio, checked_plan, second_opinion
+from planner.planning.assemble import Request, SolvedPortfolio, checked_plan
 from planner.planning.choices import ChoicePrices, other_types
 from planner.planning.doubtful import limiting_figures
 from planner.planning.jobs import remedies, require_eligible, stuck_jobs
-from planner.planning.plan import Note, Plan, PriorityUse, ProvedStep, Shortage, ShortJob
+from planner.planning.plan import Note, Plan, PriorityUse, Shortage, ShortJob
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
 from planner.version import GAP, TIME_LIMIT_SECONDS
@@ -173,14 +173,12 @@ def give_way(request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool) -> tu
     """Return the jobs as they are kept, with the ones that give way named and explained.
 
     Each step of the triage, and all remedies together, have a share of the time; callers
-    that want no explanation get none. With `crosscheck`, each proved step is put to other
-    solvers for as long. Raises InfeasibleError if the required jobs alone do not fit, and
-    DisagreementError if another solver refutes that or a step.
+    that want no explanation get none. Raises InfeasibleError if the required jobs alone do not
+    fit, and, with `crosscheck`, DisagreementError if another solver refutes that.
     """
     inputs, time_limit_s, progress = request.inputs, request.time_limit_s, request.progress
     fit = tuple(job for job in jobs if job.root not in unfit)
     problem, claims = claims_of(inputs, fit)
-    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     try:
         found = triage(
             problem,
@@ -188,10 +186,10 @@ def give_way(request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool) -> tu
             asked_gap=request.asked_gap,
             time_limit_s=time_limit_s,
             progress=lambda step: progress(f"triage: {step}"),
-            ask=ask if request.crosscheck else None,
         )
     except Infeasible as proved:
         if request.crosscheck:
+            ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
             require_agreement(ask, Assertion.none(proved))
         raise _required_alone(inputs, fit, time_limit_s) from None
     found = replace(found, delays={**found.delays, **dict.fromkeys(unfit)})
@@ -205,16 +203,6 @@ def give_way(request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool) -> tu
         priorities=tuple(_priorities(inputs, jobs, short, found)),
         jobs=short,
         bound_cents=found.bound_cents,
-        steps=tuple(
-            ProvedStep(
-                counted=step.counted,
-                least=step.least,
-                second_opinions=tuple(
-                    second_opinion(one, of_cost=not step.counted) for one in step.opinions
-                ),
-            )
-            for step in found.confirmed
-        ),
     )
     return kept, shortage
 

@@ -287,17 +287,6 @@ class PriorityUse(Frozen):
     """Units of kept jobs that are not placed, counted once for each quarter."""
 
 
-class ProvedStep(Frozen):
-    """A proved step of the triage, and what other solvers say of it."""
-
-    counted: str
-    """What is minimized, such as `jobs of priority 50 that are dropped`; empty: the cost of what
-    keeps as much."""
-    least: int
-    """The least that any plan has that keeps what came before; for the cost, in cents."""
-    second_opinions: tuple[SecondOpinion, ...]
-
-
 class Shortage(Frozen):
     """Which jobs give way because not everything fits."""
 
@@ -307,8 +296,6 @@ class Shortage(Frozen):
     """By priority, the highest first, then by name."""
     bound_cents: int
     """No plan that keeps as much costs less, whichever of equal jobs give way."""
-    steps: tuple[ProvedStep, ...] = ()
-    """Recorded if other solvers were asked; that nobody gives way needs no confirmation."""
 
     def ahead_of(self, job: ShortJob) -> tuple[str, ...]:
         """Return the jobs that also give way, and that would get new room before this one.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.planning.plan import BreakEven, CurrentPlacement, Move, ProvedStep, SiteUse
+from planner.planning.plan import BreakEven, CurrentPlacement, Move, SiteUse
 from planner.reporting import markdown
 from planner.reporting.sections.capacity import sites_section
 from planner.reporting.sections.jobs import shortage_section
@@ -197,24 +197,3 @@ def test_a_triage_that_is_not_proved_says_what_is_open(short):
     dear = changed(short.shortage, bound_cents=short.proof.cost_cents - 1_000_00)
     text = markdown.render(shortage_section(TracedPlan(changed(short, shortage=dear))))
     assert "might be cheaper, by at most $1,000.00." in text
-
-
-def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
-    def said(verdict):
-        return {"solver": f"solver {verdict}", "verdict": verdict, "bound_cents": None}
-
-    step = ProvedStep.model_validate(
-        {
-            "counted": "jobs of priority 25 that are dropped",
-            "least": 1,
-            "second_opinions": tuple(map(said, ("confirmed", "undecided", "unfounded"))),
-        }
-    )
-    text = markdown.render(
-        shortage_section(
-            TracedPlan(changed(short, shortage=changed(short.shortage, steps=(step,))))
-        )
-    )
-    assert "jobs of priority 25 that are dropped: no fewer than 1: " in text
-    assert "solver confirmed: confirmed; solver undecided: undecided, its time ended" in text
-    assert "solver unfounded: disagrees without ground" in text

@@ -61,12 +61,6 @@ _DECIDING = {
     "replicas_for_load",
 }
 """Results of rules on which the count of GPUs rests."""
-VERDICTS = {
-    "confirmed": "confirmed",
-    "undecided": "undecided, its time ended before it could say",
-    "unfounded": "disagrees without ground: what it says contradicts the program itself",
-}
-"""What a second opinion means."""
 
 
 def some_share(plan: Plan) -> bool:
@@ -428,16 +422,6 @@ def shortage_section(traced: TracedPlan) -> Iterator[Block]:
             f"Dropping others of the same priorities might be cheaper, by at most {off}.",
             tone="warning",
         )
-    if shortage.steps:
-        yield Paragraph("Other solvers were asked for each step again that is proved:")
-        lines = []
-        for step in shortage.steps:
-            claim = f"cost of whatever keeps as much: no less than {usd(step.least)}"
-            if step.counted:
-                claim = f"{step.counted}: no fewer than {step.least:,}"
-            said = (f"{one.solver}: {VERDICTS[one.verdict]}" for one in step.second_opinions)
-            lines.append(f"{claim}: {'; '.join(said)}")
-        yield Bullets(tuple(lines))
     for job in shortage.jobs:
         also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
         asked = range_of(job.asked)

@@ -32,7 +32,7 @@ from planner.reporting.format import (
     usd,
     with_code,
 )
-from planner.reporting.sections.jobs import VERDICTS, deciding_steps, kept_candidates
+from planner.reporting.sections.jobs import deciding_steps, kept_candidates
 from planner.reporting.sections.variants import risk_rows
 from planner.reporting.traced import TracedPlan
 
@@ -211,6 +211,12 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 _FEW_FILES = 8
+_VERDICTS = {
+    "confirmed": "confirmed",
+    "undecided": "undecided, its time ended before it could say",
+    "unfounded": "disagrees without ground: what it says contradicts the program itself",
+}
+"""What a second opinion means."""
 _APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
 
 
@@ -226,7 +232,7 @@ def proof_section(traced: TracedPlan) -> Iterator[Block]:
     if proof.second_opinions:
         least = ", no plan costs less than {}"
         said = (
-            f"{one.solver}: {VERDICTS[one.verdict]}"
+            f"{one.solver}: {_VERDICTS[one.verdict]}"
             f"{'' if one.bound_cents is None else least.format(usd(one.bound_cents))}"
             for one in proof.second_opinions
         )
