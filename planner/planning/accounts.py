@@ -123,14 +123,6 @@ class Accounts:
         held = self._read.sum("pools[*].gpu_hours_used[*]")
         return (every - held) / every if every.value else None
 
-    @property
-    def delivered(self) -> TracedFigure | None:
-        """GPU-hours that jobs deliver; None without teams, or if the time of a run is unknown."""
-        charged = self._plan.chargeback
-        if charged is None or any(use.open_gpu_hours for use in charged.teams):
-            return None
-        return self._read.sum("chargeback.teams[*].delivered_gpu_hours")
-
     def prices(self) -> Iterator[Price]:
         """The prices of node types by kind, of all offers of a kind, and of what is used."""
         every = list(enumerate(self._plan.acquisitions))

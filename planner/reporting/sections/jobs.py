@@ -575,9 +575,11 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     def of(place: int) -> _Serves:
         return first[plan.endpoints[place].job]
 
-    def rate(place: int, tokens: str) -> Cell:
-        stem = f"endpoints[{place}]"
-        cents, every = (traced.read.sum(f"{stem}.{name}[*]") for name in ("cost_cents", tokens))
+    def rate(place: int) -> Cell:
+        cents, every = (
+            traced.read.sum(f"endpoints[{place}].{name}[*]")
+            for name in ("cost_cents", "million_tokens")
+        )
         return traced.figure(cents / every, "rate")
 
     yield table(
@@ -588,13 +590,10 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         *traced.figures(
             "endpoints[{}]", ("M tokens", "million_tokens[*]"), ("GPUs, USD", "cost_cents[*]")
         ),
-        *columns_for(
-            (("USD/M tokens", "million_tokens"), ("If full", "full_million_tokens")), rate
-        ),
+        ("USD/M tokens", "number", rate),
         caption="At once: requests that a replica must be allowed to hold (max_num_seqs); Answer: "
         "time to its end; tokens are those of the horizon at mean traffic, their cost that of the "
-        "GPUs held, of owned ones what running them costs; If full: if as much arrived all day as "
-        "replicas take",
+        "GPUs held, of owned ones what running them costs",
     )
 
 
