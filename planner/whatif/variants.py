@@ -395,10 +395,6 @@ class CachedRunner:
         """Return the inputs of what is asked; raises InputError."""
         return self.planner.inputs(self._asked)
 
-    def inputs_with(self, settings: tuple[Override, ...]) -> Inputs:
-        """Return the inputs with more settings; raises InputError."""
-        return self.planner.inputs(self._with(settings))
-
     def _with(self, settings: tuple[Override, ...]) -> Variant:
         return Variant(self._asked.apply, (*self._asked.settings, *settings))
 
