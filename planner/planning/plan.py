@@ -657,6 +657,11 @@ class BudgetUse(Frozen):
     limit_cents: int
     spent_cents: int
 
+    @property
+    def left_cents(self) -> int:
+        """What may still be spent."""
+        return self.limit_cents - self.spent_cents
+
 
 class BreakEven(Frozen):
     """A purchase compared with renting the same nodes by the hour, to the end of the horizon."""
