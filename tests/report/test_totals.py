@@ -15,7 +15,7 @@ from planner.reporting.sections.options import cheaper_text, is_cheaper
 from tests.report.pages import justification, quarterly
 from tests.stated import changed
 
-ADDED_ANEW = ("rate", "share", "per_cent", "points", "margin")
+ADDED_ANEW = ("rate", "share", "per_cent", "margin")
 """Styles of figures of which a sum is no sum: prices of a unit, and shares."""
 SUBTOTALS = ("All that is paid", "Sum", "All pools")
 """First cells of rows that are sums of rows above them."""

@@ -318,8 +318,6 @@ _DIGITS = 12
 _STYLES: dict[str, tuple[Style, Style]] = {
     "cents": ("usd", "more_usd"),
     "GPUs": ("count", "more_count"),
-    "share": ("share", "points"),
-    "W": ("kw", "more_kw"),
 }
 """How each unit is written, and how a difference is."""
 
@@ -369,8 +367,6 @@ def comparison_document(compared: Comparison, most: int) -> Document:
             ("Jobs that give way", given_way),
             ("Jobs that run elsewhere", moves),
             ("GPUs in service", _amounts(known, "GPU type", "gpus", compared)),
-            ("Utilization", _amounts(known, "Share", "utilization", compared)),
-            ("Power", _amounts(known, "Site, kW", "power", compared)),
             ("Warnings", _warnings(compared, most)),
             ("Planned and delivered", _amounts(known, "Node type", "deliveries", compared, nodes)),
             ("Forecast and actual demand", _amounts(known, "Job", "demand", compared, units)),
