@@ -30,7 +30,6 @@ from planner.planning.plan import (
     HourlyUse,
     NearMiss,
     OtherPlan,
-    PartitionSaving,
     Plan,
     PlannedJob,
     PoolUse,
@@ -62,8 +61,6 @@ class ChoicePrices:
         say, found = self.request.progress, dict[str, object]()
         say("pricing spare nodes")
         found["spare_cost"] = self.spare_cost()
-        say("pricing whole GPUs instead of parts")
-        found["partition_saving"] = self.partition_saving(plan)
         say("pricing GPUs instead of APIs")
         found["api_saving_cents"] = self.api_saving_cents()
         say("pricing nodes by the hour")
@@ -107,17 +104,6 @@ class ChoicePrices:
         if not any(job.shares_traffic for job in jobs):
             return translation
         return translate(inputs, tuple(job.reopened() for job in jobs))
-
-    def partition_saving(self, plan: Plan) -> PartitionSaving | None:
-        """Compare with the best plan on whole GPUs; None if no unit takes a part of a GPU."""
-        inputs, jobs, *_ = self.solved
-        if not any(one.part for uses in plan.placements for use in uses for one in use.occupants):
-            return None
-        whole = tuple(_on_whole_gpus(job.reopened()) for job in jobs)
-        if any(any(job.units) and not job.sizing.candidates for job in whole):
-            return PartitionSaving(outcome="no other plan", cents=None)
-        outcome, saved = self.dearer(translate(inputs, whole))
-        return PartitionSaving(outcome=outcome, cents=saved)
 
     def api_saving_cents(self) -> int | None:
         """Compare with the best plan without APIs.
@@ -248,14 +234,6 @@ def _on_gpus(job: SizedJob) -> SizedJob:
     """Return the jobs with no unit on an API."""
     everywhere = zip(job.units, *(units for _, units in job.on_apis), strict=True)
     return job.model_copy(update={"units": tuple(map(sum, everywhere)), "on_apis": ()}).reopened()
-
-
-def _on_whole_gpus(job: SizedJob) -> SizedJob:
-    whole = tuple(
-        one for one in job.sizing.candidates if one.partition is None and not one.shared_mb
-    )
-    sizing = job.sizing.model_copy(update={"candidates": whole})
-    return job.model_copy(update={"sizing": sizing})
 
 
 def _gpu_types_of(name: str, inputs: Inputs, sizers: Sizers, deadline: float) -> set[str] | None:

@@ -62,8 +62,8 @@ def make_plan(
     usual machine does it, so that load changes no plan; after ten times as many seconds of the
     clock the search ends in any case, and the plan says so. With `crosscheck`, other solvers are
     asked for the bound again. Callers that plan many variants pass the `sizers` of all of them, and
-    save time without `price_choices`: what spare nodes cost and what parts of GPUs save, as far as
-    the search leaves time, and why jobs give way. `watch` is called with the search.
+    save time without `price_choices`: what spare nodes cost, as far as the search
+    leaves time, and why jobs give way. `watch` is called with the search.
 
     Raises InfeasibleError if no plan exists, LimitError if time ends before one is found,
     CheckError if the independent check disagrees, and DisagreementError if another solver does.

@@ -606,15 +606,6 @@ class HourlyUse(Frozen):
     """The multiple of its price above which a plan without it is cheaper; None unless proved."""
 
 
-class PartitionSaving(Frozen):
-    """What parts of GPUs save: the plan against the best one on whole GPUs."""
-
-    outcome: OtherPlan
-    """Whether both plans are proved, or no plan on whole GPUs exists."""
-    cents: int | None
-    """The net present cost; None unless proved."""
-
-
 class NearMiss(Frozen):
     """A small change of the demand, or a policy, with which the best plan costs less; proved."""
 
@@ -799,8 +790,6 @@ class Plan(Frozen):
     """The GPU types, each with the share of its GPUs in service that is kept free."""
     spare_cost: SpareCost | None = None
     """None if no spare nodes are asked for."""
-    partition_saving: PartitionSaving | None = None
-    """None if no unit takes a part of a GPU."""
     utilization_cents: int | None = None
     """What it costs that runs make progress in only a share of their hours, against the best
     plan in which they do in all; None if nothing runs by the hour or if that is not proved."""
