@@ -292,28 +292,20 @@ def test_what_an_option_pays_after_the_horizon_stands_beside_the_others(plan, ma
     assert "still to be paid for reservations" in table.caption
 
 
-def gives_way(*by_priority):
-    """Figures of a plan with jobs that give way: priority, dropped, delayed."""
-    short = tuple(
-        f"job {priority}.{place}"
-        for priority, dropped, delayed in by_priority
-        for place in range(dropped + delayed)
-    )
-    return PlanSummary(
-        result="proved", cost_cents=1, short=short, short_by_priority=tuple(by_priority)
-    )
+def test_an_option_is_cheaper_if_it_keeps_all_that_the_plan_keeps():
+    def summary(cost_cents, units=0, **short):
+        lacking = (JobShort(job="chat", asked=(40, 40), short=(0, units)),) * bool(units)
+        figures = {"result": "proved", "cost_cents": cost_cents, "units_short": lacking}
+        return PlanSummary.model_validate({**figures, **short})
 
-
-def test_units_that_are_short_count_between_dropped_jobs_and_those_of_a_lower_priority():
-    few, many = (JobShort(job="chat", asked=(40, 40), short=(0, units)) for units in (2, 6))
-    kept = changed(gives_way((20, 1, 0)), units_short=(few,), units_short_by_priority=((80, 2),))
-    other = changed(
-        gives_way(), units_short=(many,), units_short_by_priority=((80, 6),), short=("chat",)
-    )
-    assert is_cheaper(kept, other.model_copy(update={"cost_cents": 2}))
-    assert not is_cheaper(other, kept.model_copy(update={"cost_cents": 2}))
-    assert short_text(other) == "short: chat by 6 units × quarters"
-    assert not are_equal(other, changed(other, units_short=(few,)))
+    plan = summary(2, units=6, short=("chat",))
+    assert is_cheaper(summary(1, units=6, short=("chat",)), plan)
+    assert is_cheaper(summary(2, units=2, short=("chat",)), plan)
+    assert not is_cheaper(summary(1, units=7, short=("chat",)), plan)
+    assert not is_cheaper(summary(1, short=("other",)), plan)
+    assert not is_cheaper(summary(1, short=("chat",), dropped=("chat",)), plan)
+    assert short_text(plan) == "short: chat by 6 units × quarters"
+    assert not are_equal(plan, summary(2, units=2, short=("chat",)))
 
 
 def test_a_field_left_open_names_the_command_with_all_that_the_plan_was_asked(plan):

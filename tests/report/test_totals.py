@@ -173,9 +173,7 @@ def test_an_option_that_keeps_more_for_as_much_is_warned_of(beside):
     fewer = changed(
         found.others[0].figures, cost_cents=found.cheapest.cost_cents, short=(), dropped=()
     )
-    more = changed(
-        found.cheapest, short=("chat",), dropped=("chat",), short_by_priority=((50, 1, 0),)
-    )
+    more = changed(found.cheapest, short=("chat",), dropped=("chat",))
     one = changed(found.others[0], figures=fewer)
     assert is_cheaper(fewer, more)
     assert not is_cheaper(more, fewer)
