@@ -290,8 +290,5 @@ def _node_facts(inputs: Inputs, name: str) -> NodeFacts:
             f"{key} ({figure.basis}): {inputs.catalog.source_text(figure.source)}"
             for key, figure in known.items()
         ),
-        estimated=tuple(
-            key for key, figure in known.items() if figure.basis in ("estimate", "assumption")
-        ),
         kubernetes_resource=inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
     )

@@ -25,7 +25,7 @@ from planner.inputs.settled import Options
 from planner.inputs.text import count_of
 from planner.sizing.candidate import Sizing
 
-FORMAT = "2.0"
+FORMAT = "3.0"
 """Minor: additive changes. Major: older readers refuse the file."""
 
 V = TypeVar("V")
@@ -723,8 +723,6 @@ class NodeFacts(Frozen):
     """None if the catalog does not say."""
     sources: tuple[str, ...]
     """One for each figure."""
-    estimated: tuple[str, ...] = ()
-    """Figures that nobody published, as keys of the catalog, such as `max_power_kw`."""
     kubernetes_resource: str = ""
     """The name of one of its GPUs in a cluster, such as `nvidia.com/gpu`."""
 

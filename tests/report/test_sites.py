@@ -54,28 +54,6 @@ def shown(plan, *sites, most=8):
     )
 
 
-def estimated(plan, keys):
-    """The plan, with figures by node type that nobody published."""
-    facts = tuple(changed(one, estimated=keys.get(one.node_type, ())) for one in plan.node_types)
-    return changed(plan, node_types=facts)
-
-
-def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan, hall):
-    told = (
-        "Estimated, as nobody published them: nameplate of {0}; mean draw of {0}. State yours at "
-        "the fleet entry or the offer (`max_power_kw` and `mean_power_kw`)."
-    )
-    both = dict.fromkeys(("xe9680-h100", "xe9680-h200"), ("max_power_kw", "mean_power_kw"))
-    guessed = estimated(plan, both)
-    assert told.format("xe9680-h100 and xe9680-h200") in shown(guessed, hall)
-    assert "Estimated" not in shown(estimated(plan, {}), hall)
-
-    document = justification(guessed)
-    assert (
-        "nameplate of xe9680-h100 and xe9680-h200; mean draw of xe9680-h100 and xe9680-h200"
-    ) in document
-
-
 def test_a_site_says_what_is_taken_of_what_it_allows_by_run_of_quarters(plan, hall):
     text = plan_page(changed(plan, sites=(hall,)))
     assert "| dc-east | 2027Q1 | 30.6 | 30.6 | 45 | 18 | 18 | 40 | 1 | 2 |" in text

@@ -165,7 +165,6 @@ def test_a_pool_is_full_where_only_its_spare_nodes_are_free(plan):
     told = f"{first.node_type} @ {first.site}: no GPU beside its spare nodes is free all quarter"
     assert f"{told} in {plan.quarters[0]}–{after[-2:]}; jobs hold at least " in drawn
     assert f"{told} " not in quarterly(plan)
-    assert "Used the least: " in drawn
 
 
 def test_an_option_that_keeps_more_for_as_much_is_warned_of(beside):
