@@ -17,16 +17,12 @@ from planner.errors import Finding, InputError, PlannerWarning
 from planner.planning.files import Folder
 from planner.reporting import html, markdown
 from planner.reporting.document import (
-    Bands,
-    Chart,
     Column,
     Document,
     Heading,
     Paragraph,
     Table,
-    Tornado,
 )
-from planner.reporting.pictures import picture_file
 
 FilePath: TypeAlias = str | PathLike[str]
 Progress: TypeAlias = "Callable[[str], None] | None"
@@ -34,8 +30,6 @@ Progress: TypeAlias = "Callable[[str], None] | None"
 Row: TypeAlias = dict[str, Any]
 """Column and value: text, a number, True or False, or None where there is none."""
 
-_PICTURES: dict[type, str] = {Chart: "waterfall", Tornado: "tornado", Bands: "risk"}
-"""What the file of a picture is called."""
 _PAGE = 100
 """Cells of a line of text."""
 
@@ -160,22 +154,12 @@ class Result:
         return frames.DataFrame(self.rows(), **options)
 
     def files(self) -> dict[str, str | bytes]:
-        """Its files by name, as `--out` of the command of the same name writes them.
-
-        Each picture is a file of its own, which the Markdown shows at its end.
-        """
+        """Its files by name, as `--out` of the command of the same name writes them."""
         document = self._document()
-        pictures = {
-            f"{_PICTURES[type(one)]}.svg": one
-            for one in document
-            if isinstance(one, Chart | Tornado | Bands)
-        }
-        shown = (f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
         return {
             f"{self._name}.json": self.to_json(),
-            f"{self._name}.md": "".join((markdown.render(document), *shown)),
+            f"{self._name}.md": markdown.render(document),
             f"{self._name}.html": html.render(document, self.title),
-            **{file: picture_file(one) for file, one in pictures.items()},
         }
 
     def write(self, directory: FilePath, *, overwrite: bool = False) -> tuple[Path, ...]:

@@ -48,7 +48,7 @@ from planner.reporting.sections.variants import (
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import Alternatives, find_alternatives
 from planner.whatif.results import PlanSummary, StoredResult, dumps, loads, question_behind
-from planner.whatif.risk import PURCHASES, Futures, Risk, assess_risk, read_futures
+from planner.whatif.risk import Futures, Risk, assess_risk, read_futures
 from planner.whatif.sensitivity import Sensitivity, analyze_sensitivity
 from planner.whatif.sweep import RESULTS, SweepGrid, SweepRow, VariantRuns, read_grid, require_rows
 from planner.whatif.variants import (
@@ -71,7 +71,7 @@ Asked: TypeAlias = str | PathLike[str] | Mapping[str, Any]
 """A path, YAML text of several lines, or the same as a dict."""
 
 _NO_FIGURES = PlanSummary(result="infeasible")
-_FUTURES_AT_MOST, _PLANS_AT_MOST = 100_000, 9
+_FUTURES_AT_MOST = 100_000
 
 
 class VariantOptions(Changes, Work):
@@ -319,8 +319,8 @@ def alternatives(
 
     Do nothing, reclaim first and rent only are always among them, APIs only if a job allows one,
     with their shortfall. Of the plans that cost at most the share `within` more than the cheapest:
-    fewest node types, a single vendor, most headroom, fewest moves, lowest power, earliest; each
-    proved for its own objective, or left out with the reason. Options are as for `sensitivity`.
+    fewest node types, a single vendor, most headroom; each proved for its own objective, or left
+    out with the reason. Options are as for `sensitivity`.
 
     >>> import planner
     >>> found = planner.alternatives("scenarios/quickstart.yaml")
@@ -452,8 +452,7 @@ def _kept_in(
         return
     folder = Folder(Path(out), overwrite)
     folder.require_free(files, read, kept=(RESULTS,))
-    for one in (folder.path, *folder.path.glob(f"{PURCHASES}*")):
-        require_rows(one, force=overwrite)
+    require_rows(folder.path, force=overwrite)
     folder.make()
     try:
         yield folder
@@ -505,22 +504,20 @@ def risk(
     scenario: Source | None = None,
     *,
     samples: int = 200,
-    plans: int = 3,
     out: FilePath | None = None,
     overwrite: bool = False,
     progress: Progress = None,
     **options: Unpack[VariantOptions],
 ) -> RiskResult:
-    """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
+    """Plan many futures: costs by percentile, and the chance that the plan falls short.
 
     `futures` says what is uncertain, as a path, a dict, or YAML text; the same and `samples` give
     the same futures on any machine. `scenario`, `out`, `overwrite` and the options are as for
-    `sweep`. At most so many purchase `plans` are held against each other in all futures, in search
-    of the one that is best in the bad cases.
+    `sweep`.
 
     >>> import planner
     >>> jobs = {"growth": {"of": ["jobs.support-assistant.count"], "times": [0.8, 1, 1.5]}}
-    >>> found = planner.risk({"uncertain": jobs}, "scenarios/quickstart.yaml", samples=3, plans=0)
+    >>> found = planner.risk({"uncertain": jobs}, "scenarios/quickstart.yaml", samples=3)
     >>> len(found.costs_usd)
     3
 
@@ -528,19 +525,16 @@ def risk(
     """
     fits = 1 <= samples <= _FUTURES_AT_MOST
     require(fits, "samples", samples, f"a number from 1 to {_FUTURES_AT_MOST:,}")
-    require(0 <= plans <= _PLANS_AT_MOST, "plans", plans, f"a number up to {_PLANS_AT_MOST}")
     changes, work = _parted(options)
     reader = partial(read_futures, asked=Variant(*asked_changes(changes)))
     path, asked, planner = _asked_of(reader, futures, scenario, changes, work)
     placed(lambda: asked.drawn(planner, 0))
     read = (path, *planner.inputs(asked.base(planner)).read_from)
-    names = ("risk.json", "risk.md", "risk.html", "risk.svg")
+    names = ("risk.json", "risk.md", "risk.html")
     with _kept_in(out, overwrite, names, read) as folder:
         runs = VariantRuns(partial(_executor, work), time_left(progress))
         found = RiskResult(
-            assess_risk(
-                *(planner, asked, samples, folder.path), plans=plans, force=overwrite, runs=runs
-            )
+            assess_risk(planner, asked, samples, folder.path, force=overwrite, runs=runs)
         )
         if out is not None:
             folder.write(found.files())

@@ -59,9 +59,9 @@ _FILES = ("plan.json", "plan.md")
 _MORE = "All of it, with schedule, use, assumptions, sources and proof"
 _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 """What `--crosscheck` writes where another solver refutes the proof."""
-_OF_COMPARISON = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
+_OF_COMPARISON = ("compare.json", "compare.md", "compare.html")
 _OF_ALTERNATIVES = ("alternatives.json", "alternatives.md", "alternatives.html")
-_OF_SENSITIVITY = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg")
+_OF_SENSITIVITY = ("sensitivity.json", "sensitivity.md", "sensitivity.html")
 
 _scenario_argument = click.argument("scenario", type=FILE)
 _plan_argument = click.argument("plan_json", metavar="PLAN.json", type=FILE)
@@ -391,7 +391,7 @@ def alternatives(**given: Any) -> None:  # noqa: ANN401 - click's values
     """Show plans that differ where people care, beside the cheapest.
 
     Options such as rent only, with their shortfall; and of the plans that cost little more, the one
-    with the fewest node types, most headroom, fewest moves or lowest power, or the earliest.
+    with the fewest node types or most headroom.
     """
     _answer(planner.alternatives, _OF_ALTERNATIVES, **given)
 
@@ -467,14 +467,9 @@ def sweep(grid: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
 @click.argument("futures", type=FILE)
 @number_option("--samples", 200, "How many futures to draw and plan.")
 @folder_option("Folder for the results, made if needed; what was stopped carries on from there.")
-@number_option(
-    "--plans",
-    3,
-    "How many purchase plans for the bad cases to compare in these futures, at most.",
-)
 @_kept_options
 def risk(futures: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
-    """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
+    """Plan many futures: costs by percentile, and the chance that the plan falls short.
 
     FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
     likely and greatest value.

@@ -50,16 +50,14 @@ class Assertion:
     """Cost that the program leaves out because nothing in it changes it."""
     known: tuple[float, ...] = ()
     """Whole values of a solution, if one is known."""
-    counted: str = ""
-    """What a unit of the objective counts; empty: cost."""
 
     @classmethod
-    def bound(cls, found: Incumbent, counted: str = "") -> Assertion:
-        """Claim that nothing costs less, or counts fewer, than the bound of a search."""
+    def bound(cls, found: Incumbent) -> Assertion:
+        """Claim that nothing costs less than the bound of a search."""
         master = found.master
         fixed_cents = master.problem.fixed_cost_cents
         known = () if found.cost_cents is None else found.values
-        return cls(master.program, found.relaxed, found.bound_cents, fixed_cents, known, counted)
+        return cls(master.program, found.relaxed, found.bound_cents, fixed_cents, known)
 
     @classmethod
     def none(cls, proved: Infeasible) -> Assertion:
@@ -68,8 +66,6 @@ class Assertion:
 
     def told(self, cents: int) -> str:
         """Format a value of the objective in words."""
-        if self.counted:
-            return f"{cents / CENTS_PER_UNIT:g} {self.counted}"
         return f"{cents / 100:,.2f} USD"
 
     def cents(self, objective: float) -> int:
@@ -101,8 +97,7 @@ def require_agreement(
         proved, should = "that no plan exists", "there should be none"
     else:
         bound = assertion.told(assertion.bound_cents)
-        less = "has fewer" if assertion.counted else "costs less"
-        proved, should = f"that no plan {less} than {bound}", f"the bound is {bound}"
+        proved, should = f"that no plan costs less than {bound}", f"the bound is {bound}"
     raise DisagreementError(
         f"{solver_version()} proved {proved}, and another solver refutes it",
         tuple(

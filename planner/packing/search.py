@@ -81,14 +81,6 @@ def search(
     return Search(problem, asked_gap, time_limit_s, progress, tie_break=tie_break).run()
 
 
-def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
-    """Return the master program with its root's cuts, and the cutting stocks, without a packing.
-
-    Raises Infeasible if that is proved.
-    """
-    return Search(problem, 0.0, time_limit_s).cut_root()
-
-
 class Search:
     """The search for one problem, from the program that counts its nodes to their layouts."""
 

@@ -18,13 +18,11 @@ from math import ceil
 from typing import Literal
 
 from planner.errors import LimitError
-from planner.packing import crosscheck
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.nowhere import Claim, JobGroup, at_most, with_groups
 from planner.packing.problem import Problem, SpendLimit, Supply
 from planner.packing.search import search
-from planner.packing.solution import Opinion
 from planner.packing.work import spent
 
 _Way = Literal["dropped", "short", "delayed"]
@@ -54,17 +52,6 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What other solvers say of a step that was proved."""
-
-    counted: str
-    """Such as `jobs of priority 50 that are dropped`; empty: the cost of what keeps as much."""
-    least: int
-    """The least of any plan that keeps what came before; for the cost, in cents."""
-    opinions: tuple[Opinion, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Triage:
     """For each job of the scenario by name, the quarters of delay, or None if it is dropped."""
 
@@ -78,9 +65,6 @@ class Triage:
     short: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     """For jobs with units that are short, by quarter, the numbers of these units. A unit with
     several replicas is named once for each that is short."""
-    confirmed: tuple[Step, ...] = ()
-    """Proved steps in order, without those in which nobody gives way; empty if no other solver
-    is asked."""
 
 
 def triage(
@@ -90,24 +74,14 @@ def triage(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None] = lambda _: None,
-    ask: Callable[[crosscheck.Assertion], tuple[Opinion, ...]] | None = None,
 ) -> Triage:
     """Decide who is kept, who is delayed and who is dropped, within seconds of work.
 
-    If other solvers are to be asked, `ask` puts each proved step to them, beyond that time.
-    Raises Infeasible if the required jobs alone do not fit, LimitError if time ends before any
-    plan is found, and DisagreementError if a step is refuted.
+    Raises Infeasible if the required jobs alone do not fit, and LimitError if time ends before any
+    plan is found.
     """
     stated, groups = with_groups(problem, claims)
-    asking = _Triage(stated, groups, asked_gap, time_limit_s, progress)
-    found = asking.run()
-    if ask is None:
-        return found
-    confirmed = (
-        Step(assertion.counted, least, crosscheck.require_agreement(ask, assertion))
-        for assertion, least in asking.proved
-    )
-    return replace(found, confirmed=tuple(confirmed))
+    return _Triage(stated, groups, asked_gap, time_limit_s, progress).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +115,6 @@ class _Triage:
         self._began, self._time_limit_s = spent(), time_limit_s
         self._kept: list[SpendLimit] = []
         """What the steps so far have found, held while the next are taken."""
-        self.proved: list[tuple[crosscheck.Assertion, int]] = []
-        """The claims of the steps so far, and the least of each."""
 
     def run(self) -> Triage:
         steps = list(_steps(self._problem, self._groups))
@@ -164,7 +136,6 @@ class _Triage:
         try:
             found = self._search(self._problem, self._asked_gap, 1)
             bound_cents = found.bound_cents
-            self.proved.append((crosscheck.Assertion.bound(found), bound_cents))
         except LimitError:
             if found is None:
                 raise
@@ -194,13 +165,9 @@ class _Triage:
                 raise
             return known, False
         bound = ceil(found.bound_cents / _ONE_CENTS - _TOLERANCE)
-        assertion = crosscheck.Assertion.bound(found, step.name)
         if known and _nodes(known, step.supplies) < _nodes(found, step.supplies):
             found = known
-        least = _nodes(found, step.supplies)
-        if least and bound >= least:
-            self.proved.append((assertion, least))
-        return found, bound >= least
+        return found, bound >= _nodes(found, step.supplies)
 
     def _by_name(self, found: Incumbent, levels: Mapping[int, Level]) -> Incumbent:
         """Return a plan of as many jobs and the same cost that keeps the first by name."""

@@ -6,50 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from fractions import Fraction
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from planner.costs import CAPEX, NOT_PAID
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.planning.plan import Acquisition, BudgetUse, Plan, PoolUse
+from planner.planning.plan import Acquisition, Plan, PoolUse
 from planner.planning.traced_figures import NOTHING, FigureReader, TracedFigure, total, where
-
-_RUNNING = ("support", "energy", "licence", "colocation")
-"""The costs whose rate is a price of its own: the rate moves all of them."""
-_SUPPORT = "support_share_per_year"
 
 _STANDING = frozenset(limit.need for limit in SITE_LIMITS if not limit.drawn)
 """What a node takes even while it is switched off."""
 
 
-class Price(NamedTuple):
-    """Prices that move together: of offers for a node type, of all offers of a kind, or a rate.
-
-    `lines` are indices into `acquisitions`; a rate, such as that of energy, has the index of its
-    line in `costs`.
-    """
-
-    kind: str
-    """`buy`, `rent`, `reserve`, or the name of a cost."""
-    node_type: str | None
-    """None: all node types."""
-    lines: tuple[int, ...] = ()
-    cost: int | None = None
-
-
-class Meets(NamedTuple):
-    """The first limit or turning point that a price reaches when it alone moves."""
-
-    by: TracedFigure
-    """The change as a share of the price; negative: down."""
-    budget: int | None
-    """The index of the budget that is exhausted; None: another way to get the node becomes
-    cheaper."""
-    left: TracedFigure | None = None
-    """What is left of the budget, in cents."""
-
-
 class Accounts:
-    """Sums of a plan's cost lines in cents, and the margins of its prices.
+    """Sums of a plan's cost lines in cents, and how far its prices may move.
 
     They follow from the plan as it is; nothing is planned again.
     """
@@ -123,100 +92,27 @@ class Accounts:
         held = self._read.sum("pools[*].gpu_hours_used[*]")
         return (every - held) / every if every.value else None
 
-    @property
-    def delivered(self) -> TracedFigure | None:
-        """GPU-hours that jobs deliver; None without teams, or if the time of a run is unknown."""
-        charged = self._plan.chargeback
-        if charged is None or any(use.open_gpu_hours for use in charged.teams):
-            return None
-        return self._read.sum("chargeback.teams[*].delivered_gpu_hours")
+    def price_turns(self) -> dict[str, TracedFigure]:
+        """Return how far the price of an offer may move until a node is cheaper rented than bought.
 
-    def prices(self) -> Iterator[Price]:
-        """The prices of node types by kind, of all offers of a kind, and of what is used."""
-        every = list(enumerate(self._plan.acquisitions))
-        for kind in ("buy", "rent", "reserve", "hourly"):
-            lines = [(place, line) for place, line in every if line.kind == kind]
-            types = sorted({line.node_type for _, line in lines})
-            for name in types:
-                mine = tuple(place for place, line in lines if line.node_type == name)
-                yield Price(kind, name, mine)
-            if len(types) > 1:
-                yield Price(kind, None, tuple(place for place, _ in lines))
-        for place, cost in enumerate(self._plan.costs):
-            if cost.name in _RUNNING:
-                yield Price(cost.name, None, cost=place)
-
-    def met_by_rise(self, price: Price) -> Meets | None:
-        """Return what a rise of the price reaches first; None if nothing limits it."""
-        found = [*self._budgets(price), *self._turns(price, "buy")]
-        return min(found, key=lambda one: one.by.value, default=None)
-
-    def met_by_fall(self, price: Price) -> Meets | None:
-        """Return the fall of a rent at which renting a node becomes cheaper than buying it."""
-        return max(self._turns(price, "rent"), key=lambda one: one.by.value, default=None)
-
-    def _budgets(self, price: Price) -> Iterator[Meets]:
-        for place, budget in enumerate(self._plan.budgets):
-            spent = self._counted(price, budget)
-            if spent.value > 0:
-                limit = self._read.at(f"budgets[{place}].limit_cents")
-                left = limit - self._read.at(f"budgets[{place}].spent_cents")
-                yield Meets(left / spent, place, left)
-
-    def _turns(self, price: Price, kind: Literal["buy", "rent"]) -> Iterator[Meets]:
-        """Yield where renting gets cheaper than what is bought now and is no dearer than a rent."""
-        acquired = self._plan.acquisitions
-        bought = {line.offer for line in acquired if line.kind == "buy"}
-        offers = {acquired[line].offer for line in price.lines if price.kind == kind}
-        for place, one in enumerate(self._plan.break_evens):
-            moves = (one.offer if kind == "buy" else one.rent) in offers
-            if moves and one.offer in bought and one.buy_cents <= one.rent_cents:
+        As a share of the price, by offer: up for what is bought, down for the cheapest rent of such
+        a node.
+        """
+        plan, found = self._plan, dict[str, TracedFigure]()
+        bought = {line.offer for line in plan.acquisitions if line.kind == "buy"}
+        for place, one in enumerate(plan.break_evens):
+            if one.offer not in bought or one.buy_cents > one.rent_cents:
+                continue
+            for offer, of in ((one.offer, "buy"), (one.rent, "rent")):
                 buy, rent, part = (
                     self._read.at(f"break_evens[{place}].{key}_cents")
-                    for key in ("buy", "rent", f"{kind}_price")
+                    for key in ("buy", "rent", f"{of}_price")
                 )
                 if part.value:
                     more = (rent - buy) / part
-                    yield Meets(more if kind == "buy" else NOTHING - more, None)
-
-    def _counted(self, price: Price, budget: BudgetUse) -> TracedFigure:
-        """Return what of a price counts against a budget."""
-        places = range(len(self._plan.quarters))
-        if budget.quarter is not None:
-            places = range(self._place[budget.quarter], self._place[budget.quarter] + 1)
-        capital = budget.spend in ("capex", "spending")
-        running = budget.spend in ("opex", "spending")
-        if price.cost is not None:
-            return self.line(price.cost, places) if running else NOTHING
-        held = total(self._held(price, places)) if running else NOTHING
-        if price.kind != "buy" or not capital:
-            return held
-        quarter_of = [self._place[line.quarter] for line in self._plan.acquisitions]
-        entered = (line for line in price.lines if quarter_of[line] in places)
-        return total(self._read.at(f"acquisitions[{line}].total_cents") for line in entered) + held
-
-    def _held(self, price: Price, places: range) -> Iterator[TracedFigure]:
-        """Return rents and reservations in each quarter held, and support of bought nodes.
-
-        Support is a share of the price, paid in each quarter from entry into service.
-        """
-        bought = price.kind == "buy"
-        supported = any(setting.name == _SUPPORT for setting in self._plan.settings)
-        for line in price.lines if supported or not bought else ():
-            stem, acquired = f"acquisitions[{line}]", self._plan.acquisitions[line]
-            first = self._place[acquired.quarter]
-            end = len(self._place) if bought else first + (acquired.term_quarters or 1)
-            times = sum(first <= quarter < end for quarter in places)
-            if times and bought:
-                share = self._read.at(f"settings[name={_SUPPORT}].value") / _number(4)
-                yield self._read.at(f"{stem}.total_cents") * share * _number(times)
-            elif times:
-                each = self._read.at(f"{stem}.unit_price_cents")
-                yield each * self._read.at(f"{stem}.count") * _number(times)
-
-
-def _number(value: int) -> TracedFigure:
-    return TracedFigure(Fraction(value), str(value))
+                    by = more if of == "buy" else NOTHING - more
+                    found[offer] = min(found.get(offer, by), by, key=lambda one: abs(one.value))
+        return found
 
 
 class LimitMargin(NamedTuple):

@@ -16,7 +16,7 @@ from planner.inputs.settled import Inputs, Setting
 from planner.packing import Solution, Translation, solve
 from planner.packing.incumbent import Incumbent
 from planner.packing.pack import attempt
-from planner.packing.solution import Opinion, Status, Verdict
+from planner.packing.solution import Status, Verdict
 from planner.packing.solver import solver_version
 from planner.planning.checks import verify
 from planner.planning.fleet import build_fleet, with_racks
@@ -207,16 +207,17 @@ def _proof(
         method=solution.method,
         checks=(),
         bound_terms=bound_terms,
-        second_opinions=tuple(second_opinion(one) for one in solution.opinions),
+        second_opinions=tuple(
+            SecondOpinion.model_validate(
+                {
+                    "solver": one.solver,
+                    "verdict": one.verdict.value,
+                    "bound_cents": one.reached_cents if one.verdict is Verdict.CONFIRMED else None,
+                }
+            )
+            for one in solution.opinions
+        ),
     )
-
-
-def second_opinion(opinion: Opinion, *, of_cost: bool = True) -> SecondOpinion:
-    """Convert a second solver's opinion into the form that a plan records."""
-    told = of_cost and opinion.verdict is Verdict.CONFIRMED
-    bound_cents = opinion.reached_cents if told else None
-    said = {"solver": opinion.solver, "verdict": opinion.verdict.value, "bound_cents": bound_cents}
-    return SecondOpinion.model_validate(said)
 
 
 def checked_plan(request: Request, solved: SolvedPortfolio) -> Plan:
@@ -288,9 +289,6 @@ def _node_facts(inputs: Inputs, name: str) -> NodeFacts:
         sources=tuple(
             f"{key} ({figure.basis}): {inputs.catalog.source_text(figure.source)}"
             for key, figure in known.items()
-        ),
-        estimated=tuple(
-            key for key, figure in known.items() if figure.basis in ("estimate", "assumption")
         ),
         kubernetes_resource=inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
     )

@@ -236,7 +236,6 @@ def _obstacle(
         quarters = problem.classes[stage].quarters
         against = _no_pool(candidate, problem, quarters, sites)
         alone = [one for one in quarters if against and _no_pool(candidate, problem, (one,), sites)]
-        against = against or _too_few(candidate, translation, stage, sites)
         if against := against or _beyond_quota(candidate.way, problem, stage):
             told |= {translation.quarters[one]: against for one in alone or quarters}
     every = {one for stage in stages for one in problem.classes[stage].quarters}
@@ -300,33 +299,6 @@ def _no_pool(
             reasons.append(f"it needs {wanted} of {pool.name}, of which {least:,} can be had")
     where = f" at {' or '.join(sites)}" if sites else ""
     return "; ".join(reasons) or f"no such node is owned or offered{where}"
-
-
-def _too_few(
-    candidate: Candidate, translation: Translation, number: int, sites: Sequence[str]
-) -> str | None:
-    """Say why all replicas of a unit of a job class can never be had; None if they may be.
-
-    Runs may follow one another, so a few GPUs may do for all of them.
-    """
-    problem = translation.problem
-    job_class = problem.classes[number]
-    chosen = next((one for one in job_class.modes if one.way == candidate.way), None)
-    if chosen is None or chosen.shape.is_run:
-        return None
-    each = chosen.shape.gpus * chosen.share
-    for quarter in job_class.quarters:
-        nodes = {
-            index: _obtainable(problem, index, quarter)
-            for index, pool in enumerate(problem.pools)
-            if pool.gpu_type == candidate.gpu_type and (not sites or pool.site in sites)
-        }
-        taken = each * chosen.copies_in(quarter)
-        most = sum((some or 0) * problem.pools[index].node.gpus for index, some in nodes.items())
-        if None not in nodes.values() and taken > most:
-            label = translation.quarters[quarter]
-            return f"in {label} one unit takes {gpus_text(taken)}, at most {most:,} can be had"
-    return None
 
 
 def _beyond_quota(way: str, problem: Problem, number: int) -> str | None:

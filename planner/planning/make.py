@@ -1,9 +1,6 @@
 """Makes plans: sizes, packs, assembles, prices and checks; no unchecked plan gets out.
 
 If not all jobs fit, decides which are kept, and says what it would take to keep the others.
-
-Also plans under one more condition: with fixed purchases, to see their cost in a future that
-turns out otherwise; or with a cost limit and another goal: power, quarters waited, or moves.
 """
 
 from __future__ import annotations
@@ -11,45 +8,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from math import ceil
-from typing import Literal
 
-from planner.costs import api_costs
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.settled import Inputs
 from planner.inputs.text import some_of
-from planner.packing import Problem, Solution, Translation, solve, translate
+from planner.packing import Solution, Translation, solve, translate
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.nowhere import claims_of, solved_with_apis
-from planner.packing.pack import Aim, reach
-from planner.packing.scenario_program import Order, holding
 from planner.packing.triage import Triage, triage
 from planner.packing.work import guarded, spent
-from planner.planning.assemble import Request, SolvedPortfolio, checked_plan, second_opinion
+from planner.planning.assemble import Request, SolvedPortfolio, checked_plan
 from planner.planning.choices import ChoicePrices, other_types
 from planner.planning.doubtful import limiting_figures
 from planner.planning.jobs import remedies, require_eligible, stuck_jobs
 from planner.planning.notes import doubts_of_jobs
-from planner.planning.plan import Note, Plan, PriorityUse, ProvedStep, Shortage, ShortJob
+from planner.planning.plan import Note, Plan, PriorityUse, Shortage, ShortJob
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
 from planner.version import GAP, TIME_LIMIT_SECONDS
 
 _LEAST_ASKED_S = 2.0
 """The least seconds of work for near misses, even after a short search."""
-_SHORT = "what is bought, and what can be rented, does not hold all jobs"
 
-Goal = Literal["power", "quarters waited", "moves"]
-"""The objective of a near-optimal plan.
-
-Watts of mean draw over all quarters; quarters from the first until each node enters service,
-again for each rent; or units that leave the pool in which they run today. Nodes for hours or
-weeks do not count.
-"""
 
 _NAMED = 6
 _TIME_S = 10.0
@@ -60,16 +44,6 @@ _FITS = "it would fit, but the triage ended at its time limit before that was fo
 Jobs = tuple[SizedJob, ...]
 Unfit = Mapping[str, tuple[str, tuple[str, ...]]]
 """Jobs of the scenario that no node in play can run: why, and what would help each."""
-
-
-@dataclass(frozen=True, slots=True)
-class NearPlan:
-    """A checked plan: the cheapest of those found with the least of the goal."""
-
-    plan: Plan
-    value: int
-    bound: int
-    """No plan within the tolerance has less."""
 
 
 def make_plan(
@@ -89,8 +63,8 @@ def make_plan(
     usual machine does it, so that load changes no plan; after ten times as many seconds of the
     clock the search ends in any case, and the plan says so. With `crosscheck`, other solvers are
     asked for the bound again. Callers that plan many variants pass the `sizers` of all of them, and
-    save time without `price_choices`: what spare nodes cost and what parts of GPUs save, as far as
-    the search leaves time, and why jobs give way. `watch` is called with the search.
+    save time without `price_choices`: what spare nodes cost, as far as the search
+    leaves time, and why jobs give way. `watch` is called with the search.
 
     Raises InfeasibleError if no plan exists, LimitError if time ends before one is found,
     CheckError if the independent check disagrees, and DisagreementError if another solver does.
@@ -194,95 +168,6 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
     return unfit
 
 
-def committed_plan(request: Request, orders: tuple[Order, ...]) -> Plan:
-    """Return the cheapest checked plan with these purchases and no others, keeping all jobs.
-
-    What is delivered late enters service as early as it can. Raises InfeasibleError if the
-    purchases do not suffice, LimitError if time ends before a plan is found, and CheckError if
-    the check disagrees.
-    """
-    inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
-
-    def solve(translation: Translation) -> Solution:
-        held = replace(translation, problem=holding(translation.problem, orders))
-        return request.attempt(held)
-
-    stuck = stuck_jobs(jobs, translate(inputs, jobs))
-    if any(not inputs.scenario.apis_of(job.name) for job in stuck):
-        raise InfeasibleError(_SHORT, ())
-    try:
-        solved = _with_apis(request, jobs, solve)
-    except Infeasible:
-        raise InfeasibleError(_SHORT, ()) from None
-    return checked_plan(request, solved)
-
-
-def near_plan(request: Request, goal: Goal, most_cents: int) -> NearPlan:
-    """Plan for a goal at a net present cost of at most so many cents.
-
-    Units are on the APIs, and replicas that share traffic on the GPU types, on which they cost
-    least.
-
-    Raises Infeasible if no plan costs so little, LimitError if time ends before one is found,
-    CheckError if the check disagrees, and ValueError if the draw of a node type is unknown.
-    """
-    inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
-    if any(inputs.scenario.apis_of(job.name) or job.units_open for job in jobs):
-        jobs = _with_apis(request, jobs, request.attempt).jobs
-    translation = translate(inputs, jobs)
-    aim, fixed = _aim(inputs, translation.problem, goal)
-    reached = reach(
-        translation.problem,
-        aim,
-        most_cents,
-        asked_gap=request.asked_gap,
-        time_limit_s=request.time_limit_s,
-    )
-    solution = reached.solution
-    if tokens_cents := sum(count * one.present_cents for count, one in api_costs(inputs, jobs)):
-        solution = solution.beside_apis(solution.bound_cents, tokens_cents, request.asked_gap)
-    plan = checked_plan(request, SolvedPortfolio(inputs, jobs, translation, solution))
-    return NearPlan(plan, reached.value + fixed, reached.bound + fixed)
-
-
-def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
-    """Return the objective for a goal, and the part of it that any plan has.
-
-    One unit of the goal counts as a cent, so that a node or a unit weighs like one that is paid.
-    """
-    every, supplies = range(problem.quarters), problem.supplies
-    nothing = tuple(tuple(0 for _ in every) for _ in supplies)
-    still = tuple(0 for _ in problem.classes)
-    stays = [problem.pools[one.pool].hire is None for one in supplies]
-    if goal == "quarters waited":
-        waits = tuple(
-            tuple(quarter * (stay and not one.releases) for quarter in every)
-            for stay, one in zip(stays, supplies, strict=True)
-        )
-        return Aim(goal, waits, still, 100_000), 0
-    if goal == "moves":
-        moves = tuple(1 if job_class.origin else 0 for job_class in problem.classes)
-        return Aim(goal, nothing, moves, 100_000), 0
-    powers = [inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools]
-    unknown = {pool.node_type for pool, kw in zip(problem.pools, powers, strict=True) if kw is None}
-    if unknown:
-        raise ValueError(f"the catalog does not say what {', '.join(sorted(unknown))} draws")
-    watts = [ceil(power.value * 1000) for power in powers if power]
-    nodes = tuple(
-        tuple(
-            watts[one.pool] * len(one.served(quarter)) * stay * (-1 if one.releases else 1)
-            for quarter in every
-        )
-        for one, stay in zip(supplies, stays, strict=True)
-    )
-    owned = sum(
-        watts[number] * pool.owned_in(quarter)
-        for number, pool in enumerate(problem.pools)
-        for quarter in every
-    )
-    return Aim(goal, nodes, still, 100), owned
-
-
 def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
     """Return the jobs of the scenario that these are, or are derived from."""
     return frozenset(job.root for job in jobs)
@@ -292,14 +177,12 @@ def give_way(request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool) -> tu
     """Return the jobs as they are kept, with the ones that give way named and explained.
 
     Each step of the triage, and all remedies together, have a share of the time; callers
-    that want no explanation get none. With `crosscheck`, each proved step is put to other
-    solvers for as long. Raises InfeasibleError if the required jobs alone do not fit, and
-    DisagreementError if another solver refutes that or a step.
+    that want no explanation get none. Raises InfeasibleError if the required jobs alone do not
+    fit, and, with `crosscheck`, DisagreementError if another solver refutes that.
     """
     inputs, time_limit_s, progress = request.inputs, request.time_limit_s, request.progress
     fit = tuple(job for job in jobs if job.root not in unfit)
     problem, claims = claims_of(inputs, fit)
-    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     try:
         found = triage(
             problem,
@@ -307,10 +190,10 @@ def give_way(request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool) -> tu
             asked_gap=request.asked_gap,
             time_limit_s=time_limit_s,
             progress=lambda step: progress(f"triage: {step}"),
-            ask=ask if request.crosscheck else None,
         )
     except Infeasible as proved:
         if request.crosscheck:
+            ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
             require_agreement(ask, Assertion.none(proved))
         raise _required_alone(inputs, fit, time_limit_s) from None
     found = replace(found, delays={**found.delays, **dict.fromkeys(unfit)})
@@ -324,16 +207,6 @@ def give_way(request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool) -> tu
         priorities=tuple(_priorities(inputs, jobs, short, found)),
         jobs=short,
         bound_cents=found.bound_cents,
-        steps=tuple(
-            ProvedStep(
-                counted=step.counted,
-                least=step.least,
-                second_opinions=tuple(
-                    second_opinion(one, of_cost=not step.counted) for one in step.opinions
-                ),
-            )
-            for step in found.confirmed
-        ),
     )
     return kept, shortage
 

@@ -58,7 +58,6 @@ def warning_notes(
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_for_a_few_hours(inputs, plan),
-        *_on_part_of_a_node(inputs, plan),
         *_illustrative(inputs),
         *_on_apis(inputs, plan),
         *_at_all_hours(inputs),
@@ -149,28 +148,18 @@ def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 def _at_all_hours(inputs: Inputs) -> Iterator[Note]:
     """Warn of traffic without a peak, where replicas or the price of an API rest on that alone."""
-    silent = {
-        name: job.load
-        for name, job in sorted(inputs.scenario.jobs.items())
-        if job.load and "peak_to_mean" not in job.load.model_fields_set
-    }
-    by_day = [name for name, load in silent.items() if load.tokens_per_day is not None]
-    if by_day:
-        yield Note(
-            text=f"{some_of(by_day, _JOBS_NAMED)}: the tokens of a day are planned as if they came "
-            "evenly in 24 hours, as `peak_to_mean` is left open; replicas for the busiest minutes "
-            "may be several times as many",
-            origin="jobs",
-        )
-    on_apis = [
+    names = [
         name
-        for name, load in silent.items()
-        if load.tokens_per_day is None and inputs.scenario.jobs[name].api == "allowed"
+        for name, job in sorted(inputs.scenario.jobs.items())
+        if job.load
+        and "peak_to_mean" not in job.load.model_fields_set
+        and (job.load.tokens_per_day is not None or inputs.scenario.apis_of(name))
     ]
-    if on_apis and inputs.scenario.apis:
+    if names:
         yield Note(
-            text=f"{some_of(on_apis, _JOBS_NAMED)}: APIs are paid as if the traffic came at all "
-            "hours, as `peak_to_mean` is left open; state the mean of the quarter, and its peak",
+            text=f"{some_of(names, _JOBS_NAMED)}: traffic is planned as if it came evenly at all "
+            "hours, as `peak_to_mean` is left open; replicas for the busiest minutes may be "
+            "several times as many, and an API is paid for the mean",
             origin="jobs",
         )
 
@@ -366,30 +355,6 @@ def _for_a_few_hours(inputs: Inputs, plan: Plan) -> Iterator[Note]:
                 f"${rent.usd:f} per GPU-hour: an offer of `kind: hourly` would be weighed",
                 origin=f"offers.{offer.name}",
             )
-
-
-def _on_part_of_a_node(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Warn of tuning jobs that leave half of a node idle that is paid for their hours alone."""
-    least = {one.name: max(one.minimum_hours, one.step_hours or 1) for one in inputs.offers}
-    nodes = {
-        one.id: one
-        for one in plan.nodes
-        if one.hours and one.hours[1] - one.hours[0] > least[one.entry]
-    }
-    told: dict[str, int] = {}
-    for use in (use for uses in plan.placements for use in uses if use.node in nodes):
-        (name, gpus), *others = {(one.job, one.gpus) for one in use.occupants}
-        job, node = inputs.scenario.jobs[name], nodes[use.node]
-        if job.tune is None or job.tune.gpus or (job.run and job.run.hours) or others:
-            continue
-        if 2 * len(gpus) <= node.gpus:
-            told.setdefault(name, node.gpus)
-    for name, count in sorted(told.items()):
-        yield Note(
-            text=f"{name} runs on a part of a node of {count} GPUs that is paid for its hours "
-            f"alone: with `tune.gpus: {count}` a run would end sooner, and might cost less",
-            origin="jobs",
-        )
 
 
 def _illustrative(inputs: Inputs) -> Iterator[Note]:

@@ -25,7 +25,7 @@ from planner.inputs.settled import Options
 from planner.inputs.text import count_of
 from planner.sizing.candidate import Sizing
 
-FORMAT = "2.0"
+FORMAT = "3.0"
 """Minor: additive changes. Major: older readers refuse the file."""
 
 V = TypeVar("V")
@@ -289,17 +289,6 @@ class PriorityUse(Frozen):
     """Units of kept jobs that are not placed, counted once for each quarter."""
 
 
-class ProvedStep(Frozen):
-    """A proved step of the triage, and what other solvers say of it."""
-
-    counted: str
-    """What is minimized, such as `jobs of priority 50 that are dropped`; empty: the cost of what
-    keeps as much."""
-    least: int
-    """The least that any plan has that keeps what came before; for the cost, in cents."""
-    second_opinions: tuple[SecondOpinion, ...]
-
-
 class Shortage(Frozen):
     """Which jobs give way because not everything fits."""
 
@@ -309,8 +298,6 @@ class Shortage(Frozen):
     """By priority, the highest first, then by name."""
     bound_cents: int
     """No plan that keeps as much costs less, whichever of equal jobs give way."""
-    steps: tuple[ProvedStep, ...] = ()
-    """Recorded if other solvers were asked; that nobody gives way needs no confirmation."""
 
     def ahead_of(self, job: ShortJob) -> tuple[str, ...]:
         """Return the jobs that also give way, and that would get new room before this one.
@@ -353,10 +340,6 @@ class TeamUse(Frozen):
     """Held at the fullest hour of each quarter."""
     gpu_hours: float
     """GPUs held × hours of the quarters."""
-    delivered_gpu_hours: float
-    """Of these, the runs of tuning jobs of known length, and all of other jobs."""
-    open_gpu_hours: float
-    """Of these, what tuning jobs of unknown run time hold."""
     charged_cents: tuple[int, ...]
     """The share of the net present cost, by quarter of use."""
     cost_cents: int
@@ -371,8 +354,6 @@ class EndpointUse(Frozen):
     job: str
     million_tokens: tuple[float, ...]
     """Prompt and answer tokens of each quarter, at mean traffic."""
-    full_million_tokens: tuple[float, ...]
-    """The same if as much arrived all day as its replicas are planned to take."""
     cost_cents: tuple[int, ...]
     """The net present cost of the GPUs that it holds in each quarter, without idle ones."""
 
@@ -627,15 +608,6 @@ class HourlyUse(Frozen):
     """The multiple of its price above which a plan without it is cheaper; None unless proved."""
 
 
-class PartitionSaving(Frozen):
-    """What parts of GPUs save: the plan against the best one on whole GPUs."""
-
-    outcome: OtherPlan
-    """Whether both plans are proved, or no plan on whole GPUs exists."""
-    cents: int | None
-    """The net present cost; None unless proved."""
-
-
 class NearMiss(Frozen):
     """A small change of the demand, or a policy, with which the best plan costs less; proved."""
 
@@ -643,14 +615,11 @@ class NearMiss(Frozen):
     """The policy as the scenario would state it; empty if the demand of a job changes."""
     job: str = ""
     units: int = 0
-    """Units fewer in every quarter; 0 if the traffic or the latency changes."""
+    """Units fewer in every quarter; 0 if the traffic changes."""
     share: float = 0
-    """The change as a share: of its units, of the traffic in every quarter, or of the time that
-    users wait."""
-    latency_ms: tuple[tuple[str, float], ...] = ()
-    """The targets after the change, by key; empty if units or traffic change."""
+    """The change as a share of its units, or of the traffic in every quarter."""
     gpus: int = 0
-    """GPUs fewer in the pool's fullest quarter; 0 if the latency changes."""
+    """GPUs fewer in the pool's fullest quarter."""
     node_type: str = ""
     site: str = ""
     saved_cents: int
@@ -677,6 +646,11 @@ class BudgetUse(Frozen):
     """None: over the whole horizon."""
     limit_cents: int
     spent_cents: int
+
+    @property
+    def left_cents(self) -> int:
+        """What may still be spent."""
+        return self.limit_cents - self.spent_cents
 
 
 class BreakEven(Frozen):
@@ -751,8 +725,6 @@ class NodeFacts(Frozen):
     """None if the catalog does not say."""
     sources: tuple[str, ...]
     """One for each figure."""
-    estimated: tuple[str, ...] = ()
-    """Figures that nobody published, as keys of the catalog, such as `max_power_kw`."""
     kubernetes_resource: str = ""
     """The name of one of its GPUs in a cluster, such as `nvidia.com/gpu`."""
 
@@ -818,8 +790,6 @@ class Plan(Frozen):
     """The GPU types, each with the share of its GPUs in service that is kept free."""
     spare_cost: SpareCost | None = None
     """None if no spare nodes are asked for."""
-    partition_saving: PartitionSaving | None = None
-    """None if no unit takes a part of a GPU."""
     utilization_cents: int | None = None
     """What it costs that runs make progress in only a share of their hours, against the best
     plan in which they do in all; None if nothing runs by the hour or if that is not proved."""

@@ -381,7 +381,6 @@ def carried_over(
             "question": _with_running(inputs.question, running, shown_as),
             "since_earlier": (
                 *((text, "fleet") for text in _not_in_fleet(scenario, earlier)),
-                *((text, "fleet") for text in _without_support(scenario, earlier, saved.inputs)),
                 *((text, "jobs") for text in _growing_anew(scenario, saved.inputs)),
                 *((text, "jobs") for text in _no_longer_served(scenario, earlier, saved.inputs)),
             ),
@@ -432,27 +431,6 @@ def _not_in_fleet(scenario: ResolvedScenario, earlier: Plan) -> Iterator[str]:
                 f"before {day} ({some_of(sorted(set(offers)), 3)}): this plan acquires anew what "
                 "they would do; add those that were ordered, reserved ones with `retires`"
             )
-
-
-def _without_support(
-    scenario: ResolvedScenario, earlier: Plan, before: Inputs | None
-) -> Iterator[str]:
-    """Name new entries of the fleet whose support an earlier plan, which bought them, counted."""
-    if before is None or not before.settings.support_share_per_year.value:
-        return
-    bought = {(node.node_type, node.site) for node in earlier.nodes if node.origin == "buy"}
-    silent = [
-        name
-        for name, entry in sorted(scenario.fleet.items())
-        if (entry.node_type, entry.site) in bought
-        and entry.support_usd_per_year is None
-        and name not in before.scenario.fleet
-    ]
-    if silent:
-        yield (
-            f"the support of {some_of(silent, 3)} is no longer counted, as it was where the "
-            "earlier plan bought such nodes: state `support_usd_per_year`"
-        )
 
 
 def _growing_anew(scenario: ResolvedScenario, before: Inputs | None) -> Iterator[str]:

@@ -46,8 +46,6 @@ class Figure:
     style: Style
     sum: str
     """The sum over plan.json that gives it, in the words of `planner.planning.traced_figures`."""
-    trace: str
-    """The anchor of the paragraph that explains how such figures come about."""
 
     @property
     def text(self) -> str:
@@ -101,7 +99,6 @@ class Paragraph:
 
     text: str
     tone: Tone = "plain"
-    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +232,6 @@ class Chart:
     unit: str
     marks: tuple[tuple[int, str], ...] = ()
     """Events at the start of a category."""
-    waterfall: bool = False
-    """Whether each bar starts where the last one ended; a bar named in `marks` starts at zero."""
 
 
 HeldGpus = tuple[tuple[str, ...], ...]
@@ -283,18 +278,6 @@ class Tornado:
 
 
 @dataclass(frozen=True, slots=True)
-class Bands:
-    """The share of cases at or below each value, with a curve for each way to act."""
-
-    title: str
-    says: str
-    curves: tuple[tuple[str, tuple[float, ...]], ...]
-    """Names and sorted values."""
-    marks: tuple[tuple[float, float, str], ...]
-    """Values of the first curve, the share that lies at or below them, and their words."""
-
-
-@dataclass(frozen=True, slots=True)
 class Bar:
     """What is held from one cell to another, both counted from 1."""
 
@@ -319,7 +302,7 @@ class Gantt:
     groups: tuple[tuple[str, tuple[Bar, ...]], ...]
 
 
-Picture = Chart | NodeMap | Tornado | Bands | Gantt
+Picture = Chart | NodeMap | Tornado | Gantt
 Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
 
@@ -354,7 +337,7 @@ def in_words(document: Iterable[Block], page: int = PAPER) -> Document:
                 plain += (Paragraph(f"{block.title}:", "faint"), runs)
             case NodeMap():
                 plain += _map_in_letters(block, page)
-            case Chart() | Tornado() | Bands():
+            case Chart() | Tornado():
                 pass
             case Fields():
                 told = (f"{asked}: {cell_text(said)}" for asked, said in block.rows)

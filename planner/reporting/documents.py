@@ -395,6 +395,7 @@ _JUSTIFICATION: dict[str, Section] = {
     "cost": (
         "Whole-life cost",
         cost.cost_section,
+        ("How each kind of cost comes about", cost.explanations),
         ("Buying against renting", cost.break_evens_section),
     ),
     "sensitivity": ("Sensitivity", sensitivity.sensitivity_section),

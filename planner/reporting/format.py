@@ -47,8 +47,6 @@ Style = Literal[
     "weeks",
     "more_usd",
     "more_count",
-    "more_kw",
-    "points",
     "tenths",
     "three_digits",
     "seconds",
@@ -354,12 +352,6 @@ WRITTEN: Mapping[Style, WrittenStyle] = {
     ),
     "more_usd": WrittenStyle(100, lambda dollars: _signed(_rounded(dollars, 0)), "+#,##0;-#,##0;0"),
     "more_count": WrittenStyle(1, lambda number: _signed(_rounded(number, 0)), "+#,##0;-#,##0;0"),
-    "more_kw": WrittenStyle(1000, lambda kw: _signed(_trimmed(kw, 3)), "+#,##0.000;-#,##0.000;0"),
-    "points": WrittenStyle(
-        Fraction(1, 100),
-        lambda points: f"{_signed(_rounded(points, 1))} points",
-        '+0.0 "points";-0.0 "points";0 "points"',
-    ),
     "tenths": WrittenStyle(1, lambda number: _trimmed(number, 1), "#,##0.0"),
     "three_digits": WrittenStyle(
         1, lambda number: f"{float(number):{',.0f' if abs(number) >= 100 else '.3g'}}", "General"

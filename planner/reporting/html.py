@@ -152,7 +152,7 @@ def _addresses(document: Document, links: Links = _NO_LINKS) -> Links:
     """
     found = {}
     for block in document:
-        if isinstance(block, Heading | Paragraph | Fold) and block.anchor:
+        if isinstance(block, Heading | Fold) and block.anchor:
             found[block.anchor] = f"#{block.anchor}"
         if isinstance(block, Fold):
             found |= _addresses(block.blocks)
@@ -179,7 +179,7 @@ def _block(block: Block, title: str, links: Links) -> Markup:
         case Heading():
             return _tag(f"h{block.level}", block.text, id=block.anchor)
         case Paragraph():
-            return _tag("p", _prose(block.text), id=block.anchor, class_=_tone(block))
+            return _tag("p", _prose(block.text), class_=_tone(block))
         case Bullets():
             items = (_tag("li", _prose(item)) for item in block.items)
             return _tag("ul", *items, class_=_tone(block))
@@ -274,9 +274,8 @@ def _cell(cell: Cell, links: Links) -> Markup:
         return _prose(cell)
     text = _escaped(visible(cell.text))
     if isinstance(cell, Figure):
-        leads, terms, plain = map(_escaped, (links.get(cell.trace, ""), cell.sum, _plain(cell)))
-        where = f'href="{leads}"' if leads else 'tabindex="0"'
-        told = f'<a class="n" {where} title="{terms}" data-v="{plain}">{text}</a>'
+        terms, plain = _escaped(cell.sum), _escaped(_plain(cell))
+        told = f'<span class="n" tabindex="0" title="{terms}" data-v="{plain}">{text}</span>'
     elif isinstance(cell, Link):
         to = links.get(cell.to)
         told = f'<a href="{_escaped(to)}">{text}</a>' if to else _prose(cell.text)

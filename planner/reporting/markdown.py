@@ -35,11 +35,6 @@ def render(document: Iterable[Block]) -> str:
     return "\n\n".join(_block(block) for block in in_words(document)) + "\n"
 
 
-def picture(title: str, file: str) -> str:
-    """Return a picture in a file beside the document, with its title as alternative text."""
-    return f"![{_text(title)}]({file})"
-
-
 def _block(block: Block) -> str:
     match block:
         case Heading():

@@ -2,7 +2,7 @@
 (() => {
   const FILTERED_FROM = 12;
   const key = cell => {
-    const figure = cell.querySelector("a.n");
+    const figure = cell.querySelector(".n");
     return figure ? figure.dataset.v : cell.textContent.trim();
   };
   const number = text => /^-?[0-9.]+(e-?[0-9]+)?$/.test(text) ? Number(text) : NaN;
@@ -49,7 +49,7 @@
   }
   const trace = document.getElementById("trace");
   const tell = event => {
-    const figure = event.target.closest && event.target.closest("a.n");
+    const figure = event.target.closest && event.target.closest(".n");
     trace.textContent = figure ? (/^\w+\.json: /.test(figure.title) ? "" : "plan.json: ") + figure.title : "";
   };
   for (const name of ["focusin", "mouseover"]) document.addEventListener(name, tell);

@@ -1,21 +1,19 @@
-"""Every kind of picture as SVG: within a page, or in a file of its own with its words inside.
+"""Every kind of picture as SVG within a page.
 
 Names from a scenario are text nodes of an XML tree, and so cannot open markup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from itertools import groupby
 from math import floor, isfinite, log10
 from types import MappingProxyType
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from planner.reporting.document import (
     SPARE,
-    Bands,
     Chart,
     Figure,
     Gantt,
@@ -24,10 +22,7 @@ from planner.reporting.document import (
     Picture,
     Tornado,
 )
-from planner.reporting.format import Style, shortened, styled, visible
-
-_HEAD = 34
-
+from planner.reporting.format import shortened, visible
 
 _TO = "data-to"
 """The attribute of what leads somewhere, if the page says where."""
@@ -49,10 +44,6 @@ _LOOKS = {
     "over": {"fill": "none", "stroke": "#1b1f24", "stroke-width": "2.5"},
     "shared": {"fill": "#57606a"},
     **{f"k{number}": {"fill": colour} for number, colour in enumerate(_COLOURS)},
-    **{
-        f"curve{number}": {"fill": "none", "stroke": colour, "stroke-width": "2.5"}
-        for number, colour in enumerate(_COLOURS[:3])
-    },
 }
 """How each class looks if no style sheet reaches into a picture; if one does, it decides."""
 _TEXT = {"font-size": "12", "font-family": "system-ui, 'DejaVu Sans', sans-serif"}
@@ -76,137 +67,79 @@ def canvas(across: int, down: int, **attributes: str) -> Element:
     return Element("svg", {**size, **_TEXT, **attributes})
 
 
-def colour_class(number: int) -> str:
-    """Return the class of a number's colour."""
-    return f"k{number % len(_COLOURS)}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A bar of a chart, from one value to another."""
-
-    place: int
-    colour: int
-    start: Fraction
-    end: Fraction
-    says: str
-    label: str = ""
-    """The label above it."""
-
-
-def _bars_of(chart: Chart) -> Iterator[_Drawn]:
-    """Yield bars stacked from zero both ways, or each from where the last one ended."""
-    bars = [series for series in chart.series if series.form == "bar"]
-    totals = {place for place, _ in chart.marks}
-    running = Fraction(0)
-    for place, category in enumerate(chart.categories):
-        reached = {True: Fraction(0), False: Fraction(0)}
-        for number, series in enumerate(bars):
-            figure = series.values[place]
-            value, says = _value(figure), f"{category}, {series.name}: {figure.text}"
-            if not chart.waterfall:
-                start = reached[value >= 0]
-                reached[value >= 0] += value
-                yield _Drawn(place, number, start, start + value, says)
-            elif place in totals:
-                running = value
-                yield _Drawn(place, 0, Fraction(0), running, says, figure.text)
-            else:
-                running += value
-                sign, colour = ("+", 6) if value > 0 else ("", 2)
-                yield _Drawn(place, colour, running - value, running, says, f"{sign}{figure.text}")
-
-
 def chart_svg(chart: Chart) -> Element:
-    """Draw bars by category under lines, with a legend; of a waterfall far from zero, the top."""
-    bars, places = list(_bars_of(chart)), range(len(chart.categories))
+    """Draw stacked bars by category under lines, with a legend; no value is below zero."""
+    places = range(len(chart.categories))
+    bars = [series for series in chart.series if series.form == "bar"]
     lines = [series for series in chart.series if series.form == "line"]
-    reached = [Fraction(0), *(bar.end for bar in bars)]
-    reached += [_value(series.values[place]) for series in lines for place in places]
-    low, high = min(reached), max(reached) or Fraction(1)
-    if chart.waterfall and (least := min(reached[1:])) > high / 2:  # or no step could be seen
-        low = max(Fraction(0), least - ((high - least) or least / _TICKS))
-    abreast = _WIDTH // _LEGEND_COLUMN
-    legend_rows = -(-len(chart.series) // abreast)
-    svg = canvas(_WIDTH, _TOP + _HEIGHT + 30 + _LEGEND_ROW * legend_rows)
-    step = (_WIDTH - _LEFT - _RIGHT) / max(len(places), 1)
-    style = chart.series[0].values[0].style
+    tops = [sum(_amount(series.values[place]) for series in bars) for place in places]
+    high = max([*tops, *(_amount(one) for series in lines for one in series.values), 1.0])
+    svg = canvas(_WIDTH, _TOP + _HEIGHT + 30 + _LEGEND_ROW)
+    step = (_WIDTH - _LEFT - _RIGHT) / len(places)
 
-    def y_of(value: Fraction) -> float:
-        return round(_TOP + _HEIGHT * float(1 - (value - low) / (high - low)), 1)
+    def y_of(value: float) -> float:
+        return round(_TOP + _HEIGHT * (1 - value / high), 1)
 
     def x_of(place: float) -> float:
         return round(_LEFT + step * place, 1)
 
-    tick = max(_tick(high - low), _FINEST.get(style, Fraction(0)))
-    value = -(-low // tick) * tick
-    while value <= high:
+    for value in range(0, int(high) + 1, _tick(high)):
         y = y_of(value)
         put(svg, "line", class_="axis", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y)
-        put(svg, "text", styled(value, style), x=_LEFT - 6, y=y + 4, text_anchor="end")
-        value += tick
-    cut = f", axis from {styled(low, style)}" if low > 0 else ""
-    put(svg, "text", f"{chart.unit}{cut}", x=4, y=14)
-    marks = () if chart.waterfall else chart.marks
-    ends = [*(x_of(place) for place, _ in marks), _WIDTH][1:]
-    for (place, event), end in zip(marks, ends, strict=False):
+        put(svg, "text", f"{value:,}", x=_LEFT - 6, y=y + 4, text_anchor="end")
+    put(svg, "text", chart.unit, x=4, y=14)
+    ends = [*(x_of(place) for place, _ in chart.marks), _WIDTH][1:]
+    for (place, event), end in zip(chart.marks, ends, strict=False):
         x = x_of(place) + 2
         line = put(svg, "line", class_="mark", x1=x, x2=x, y1=_TOP - 10, y2=_TOP + _HEIGHT)
         words = "▼ orders arrive" if end - x > _MARK else "▼"
         for one in (line, put(svg, "text", words, x=x + 3, y=_TOP - 8)):
             put(one, "title", event)
-    for bar in bars:
-        start, end = sorted((y_of(max(bar.start, low)), y_of(max(bar.end, low))))
-        if bar.start != bar.end:
-            drawn = put(
-                svg,
-                "rect",
-                class_=colour_class(bar.colour),
-                x=x_of(bar.place + 0.15),
-                y=start,
-                width=round(step * 0.7, 1),
-                height=round(max(end - start, 0.5), 1),
-            )
-            put(drawn, "title", bar.says)
-        if bar.label:
-            x = x_of(bar.place + 0.5)
-            put(svg, "text", bar.label, x=x, y=start - 4, text_anchor="middle")
+    for place, category in enumerate(chart.categories):
+        reached = 0.0
+        for number, series in enumerate(bars):
+            figure = series.values[place]
+            before, reached = reached, reached + _amount(figure)
+            if reached > before:
+                top, width = y_of(reached), round(step * 0.7, 1)
+                box = {"y": top, "width": width, "height": round(y_of(before) - top, 1)}
+                bar = put(svg, "rect", class_=_colour(number), x=x_of(place + 0.15), **box)
+                put(bar, "title", f"{category}, {series.name}: {figure.text}")
     for series in lines:  # a step for each category: what holds for all of it
         points = [
-            f"{x_of(at):g},{y_of(_value(series.values[place])):g}"
+            f"{x_of(at):g},{y_of(_amount(series.values[place])):g}"
             for place in places
             for at in (place, place + 1)
         ]
         put(svg, "polyline", class_="over", points=" ".join(points))
-    for place in places[:: -(-len(places) // _LABELLED) or 1]:
+    for place in places[:: -(-len(places) // _LABELLED)]:
         x = x_of(place + 0.5)
         words = chart.categories[place]
         put(svg, "text", words, x=x, y=_TOP + _HEIGHT + 18, text_anchor="middle")
-    known = sorted(chart.series, key=lambda series: series.form == "line")
-    for number, series in enumerate(() if chart.waterfall else known):
-        x = 10 + _LEGEND_COLUMN * (number % abreast)
-        y = _TOP + _HEIGHT + 34 + _LEGEND_ROW * (number // abreast)
+    for number, series in enumerate((*bars, *lines)):
+        x, y = 10 + _LEGEND_COLUMN * number, _TOP + _HEIGHT + 34
         if series.form == "bar":
-            put(svg, "rect", class_=colour_class(number), x=x, y=y - 4, width=12, height=12)
+            put(svg, "rect", class_=_colour(number), x=x, y=y - 4, width=12, height=12)
         else:
             put(svg, "line", class_="over", x1=x, x2=x + 12, y1=y + 2, y2=y + 2)
         put(svg, "text", series.name, x=x + 18, y=y + 6)
     return svg
 
 
-def _value(figure: Figure) -> Fraction:
+def _colour(number: int) -> str:
+    """Return the class of a number's colour."""
+    return f"k{number % len(_COLOURS)}"
+
+
+def _amount(figure: Figure) -> float:
     assert isinstance(figure.value, Fraction)
-    return figure.value
+    return float(figure.value)
 
 
-_FINEST: Mapping[Style, Fraction] = {"count": Fraction(1), "usd": Fraction(100)}
-"""The least distance between grid lines whose labels differ, where these are rounded."""
-
-
-def _tick(span: Fraction) -> Fraction:
-    """Return a round distance between grid lines."""
-    raw = span / _TICKS
-    power = Fraction(10) ** floor(log10(raw))
+def _tick(high: float) -> int:
+    """Return a round distance between grid lines, in whole numbers."""
+    raw = high / _TICKS
+    power = int(10 ** max(0, floor(log10(raw))))
     return next(power * step for step in (1, 2, 5, 10) if power * step >= raw)
 
 
@@ -239,7 +172,7 @@ def gantt(picture: Gantt) -> Element:
         for bar in bars:
             put(svg, "text", bar.label, x=12, y=y + 13)
             left, across = labels + _CELL * (bar.first - 1), _CELL * (bar.last - bar.first + 1)
-            looks = colour_class(bar.number)
+            looks = _colour(bar.number)
             drawn = put(svg, "rect", class_=looks, x=left + 1, y=y, width=across - 2, height=18)
             put(drawn, "title", f"{bar.name}: {bar.when}")
             middle = left + across / 2
@@ -299,7 +232,7 @@ def _node(svg: Element, held: HeldGpus, x: int, y: int, picture: NodeMap) -> Non
             label, looks, colour, told = "spare", {}, "kept", f"kept empty as spare: {gpus}"
         elif len(jobs) == 1:
             number = picture.numbers[jobs[0]]
-            label, colour, to = str(number), colour_class(number), f"job-{number}"
+            label, colour, to = str(number), _colour(number), f"job-{number}"
             told = f"{told}; {picture.told[jobs[0]]}"
         band = put(svg, "rect", class_=colour, **box, data_to=to)
         put(band, "title", told)
@@ -307,14 +240,11 @@ def _node(svg: Element, held: HeldGpus, x: int, y: int, picture: NodeMap) -> Non
 
 
 _PLOT_WIDTH, _LABELS, _VALUES, _PLOT_TOP, _PLOT_ROW = 860, 210, 110, 16, 28
-_PLOT_LEFT, _PLOT_RIGHT, _PLOT_BOTTOM = 76, _PLOT_WIDTH - 50, 250
 _NO_PLAN = 6
 """The colour of an end that has no value."""
 _BEYOND = 40
 _LONGEST = 32
 """The most characters of a name, so that it ends before the bars; the tooltip has all of it."""
-_WORD = 6.6
-"""The width of a character, for what must not overlap."""
 
 
 def tornado(picture: Tornado) -> Element:
@@ -335,7 +265,7 @@ def tornado(picture: Tornado) -> Element:
         for colour, (value, words) in sorted(enumerate(ends), key=lambda one: isfinite(one[1][0])):
             left, right = sorted((x(value), middle))
             across = max(right - left, 0.5)
-            looks = colour_class(colour if isfinite(value) else _NO_PLAN)
+            looks = _colour(colour if isfinite(value) else _NO_PLAN)
             to = f"{('low', 'high')[colour]}-{number}"
             place_of = {"x": left, "y": y + 4, "width": across, "height": 18}
             bar = put(svg, "rect", class_=looks, **place_of, data_to=to)
@@ -345,43 +275,6 @@ def tornado(picture: Tornado) -> Element:
         put(svg, "text", high_words, x=max(x(high), middle) + 5, y=y + 17)
     put(svg, "line", class_="edge", x1=middle, x2=middle, y1=_PLOT_TOP - 6, y2=foot + 4)
     put(svg, "text", picture.middle[1], x=middle, y=foot + 18, text_anchor="middle")
-    return svg
-
-
-def bands(picture: Bands) -> Element:
-    """Draw curves that rise from no case to all cases, with values of interest on the first."""
-    svg = canvas(_PLOT_WIDTH, _PLOT_BOTTOM + 46)
-    x = _scale([value for _, values in picture.curves for value in values], _PLOT_LEFT, _PLOT_RIGHT)
-    top = 26
-
-    def y(share: float) -> float:
-        return round(_PLOT_BOTTOM - share * (_PLOT_BOTTOM - top), 1)
-
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        put(svg, "line", class_="axis", x1=_PLOT_LEFT, x2=_PLOT_RIGHT, y1=y(share), y2=y(share))
-        put(svg, "text", f"{share:.0%}", x=_PLOT_LEFT - 8, y=y(share) + 4, text_anchor="end")
-    for number, (name, values) in enumerate(picture.curves):
-        points = [(x(values[0]), y(0.0))]
-        for place, value in enumerate(values):
-            points += [(x(value), y((place + step) / len(values))) for step in (0, 1)]
-        drawn = " ".join(f"{across:g},{up:g}" for across, up in points)
-        curve = put(svg, "polyline", class_=f"curve{number}", points=drawn)
-        put(curve, "title", name)
-        if len(picture.curves) > 1:
-            across = _PLOT_LEFT + 240 * number
-            put(svg, "rect", class_=colour_class(number), x=across, y=4, width=12, height=12)
-            put(svg, "text", name, x=across + 18, y=14)
-    ends = [-1.0, -1.0]
-    for value, share, words in picture.marks:
-        put(svg, "line", class_="axis", x1=x(value), x2=x(value), y1=y(share), y2=_PLOT_BOTTOM)
-        put(svg, "circle", class_=colour_class(0), cx=x(value), cy=y(share), r=4)
-        half = (len(words) + 2) * _WORD / 2  # and a space at either side
-        row = next((row for row, end in enumerate(ends) if end < x(value) - half), None)
-        if row is not None:
-            ends[row] = x(value) + half
-            put(
-                svg, "text", words, x=x(value), y=_PLOT_BOTTOM + 18 + 16 * row, text_anchor="middle"
-            )
     return svg
 
 
@@ -399,7 +292,6 @@ def _scale(values: Iterable[float], first: float, last: float) -> Callable[[floa
 
 
 _DRAW: dict[type[Picture], Callable[..., Element]] = {
-    Bands: bands,
     Chart: chart_svg,
     Gantt: gantt,
     NodeMap: node_map_svg,
@@ -413,10 +305,7 @@ def drawn(picture: Picture, links: Mapping[str, str] = MappingProxyType({})) -> 
     `links` are addresses by what parts of it may lead to. They are for a mouse only: what a
     picture shows stands in a table, too, with links for the keyboard.
     """
-    return tostring(_linked(_DRAW[type(picture)](picture), links), encoding="unicode")
-
-
-def _linked(tree: Element, links: Mapping[str, str]) -> Element:
+    tree = _DRAW[type(picture)](picture)
     for parent in list(tree.iter()):
         for place, child in enumerate(list(parent)):
             address = links.get(child.attrib.pop(_TO, ""))
@@ -424,29 +313,4 @@ def _linked(tree: Element, links: Mapping[str, str]) -> Element:
                 link = Element("a", {"href": address, "tabindex": "-1"})
                 link.append(child)
                 parent[place] = link
-    return tree
-
-
-def picture_file(picture: Picture) -> str:
-    """Return the picture for a file: no script, no font, its title and words inside, on white."""
-    inner = _linked(_DRAW[type(picture)](picture), {})
-    _, _, across, down = map(float, inner.attrib["viewBox"].split())
-    svg = Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {across:g} {down + _HEAD:g}",
-            "role": "img",
-            "aria-labelledby": "title words",
-            "fill": "#1c1c1c",
-            "font-family": inner.attrib["font-family"],
-        },
-    )
-    put(svg, "title", picture.title, id="title")
-    put(svg, "desc", picture.says, id="words")
-    put(svg, "rect", fill="#ffffff", x=0, y=0, width=across, height=down + _HEAD)
-    put(svg, "text", picture.title, font_size=14, font_weight=600, x=8, y=22)
-    inner.attrib |= {"y": str(_HEAD), "width": f"{across:g}", "height": f"{down:g}"}
-    svg.append(inner)
-    indent(svg, " ")
-    return tostring(svg, encoding="unicode") + "\n"
+    return tostring(tree, encoding="unicode")

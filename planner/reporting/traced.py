@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cached_property
 from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Any
@@ -84,50 +84,20 @@ _BY_ENDING: Mapping[str, Style] = {
     r"_w(\[[\d*]+\])?$": "kw",
 }
 """How a figure is written, by the end of its place."""
-_LEADS = {
-    r"^spare_cost": "how-spare",
-    r"optimism_bias": "how-optimism",
-    r"^break_evens": "how-break-even",
-    r"chargeback": "how-teams",
-    r"\breleases": "how-let-go",
-    r"endpoints|\.serving\.": "how-serving",
-    r"^(sum\()?api": "how-apis",
-    r"^settings|gpu_capacity_mb$": "how-settings",
-    r"^proof|(tag|extra)_cents|costs\[\*\]\.present_cents|present_cents \+": "how-proof",
-    r"\bcosts|^budgets": "how-cost",
-    r"\bacquisitions": "how-bill",
-    r"^jobs.*units|\.asked": "how-need",
-    r"node_types|^sites": "how-site",
-}
-"""The paragraph that explains a figure, by what its formula over plan.json contains."""
-
-
-@lru_cache(maxsize=10_000)
-def _leads_to(sum_: str) -> str:
-    """Return the paragraph on the one kind of cost that the figures belong to, if it is one."""
-    trace = next((to for pattern, to in _LEADS.items() if re.search(pattern, sum_)), "how-use")
-    lines = set(re.findall(r"costs\[(\d+|\*)\]", sum_))
-    alone = trace == "how-cost" and len(lines) == 1 and "*" not in lines
-    return f"{trace}-{lines.pop()}" if alone else trace
 
 
 class TracedFile:
-    """Figures of a file; their formulas begin with its name, and lead to the anchor `trace`."""
+    """Figures of a file; their formulas begin with its name."""
 
-    def __init__(self, found: Frozen, file: str, trace: str) -> None:
+    def __init__(self, found: Frozen, file: str) -> None:
         self.read = FigureReader(found)
         self._prefix = f"{file}: " if file else ""
-        self._trace = trace
-        self.traces: set[str] = set()
-        """Anchors to which figures have led so far."""
 
-    def figure(self, traced: TracedFigure, style: Style, trace: str = "") -> Figure:
+    def figure(self, traced: TracedFigure, style: Style) -> Figure:
         """Return a figure for a table."""
-        trace = trace or self._trace or _leads_to(traced.sum)
-        self.traces.add(trace)
-        return Figure(traced.value, style, self._prefix + traced.sum, trace)
+        return Figure(traced.value, style, self._prefix + traced.sum)
 
-    def at(self, place: str, style: Style | None = None, trace: str = "") -> Figure:
+    def at(self, place: str, style: Style | None = None) -> Figure:
         """The figure that stands at a place of the file; of several, as `[*]` says, their sum.
 
         Without a style, the end of its name says how it is written.
@@ -136,13 +106,11 @@ class TracedFile:
         for ending, usual in _BY_ENDING.items():
             if style is None and re.search(ending, place):
                 style = usual
-        return self.figure(found, style or "count", trace)
+        return self.figure(found, style or "count")
 
-    def each(
-        self, place: str, style: Style | None = None, trace: str = ""
-    ) -> Callable[[object], Figure]:
+    def each(self, place: str, style: Style | None = None) -> Callable[[object], Figure]:
         """For a column: the figure at the place that its row completes."""
-        return lambda row: self.at(place.format(row), style, trace)
+        return lambda row: self.at(place.format(row), style)
 
     def figures(
         self, stem: str, *columns: tuple[str, str]
@@ -151,9 +119,9 @@ class TracedFile:
         for title, name in columns:
             yield title, "number", self.each(f"{stem}.{name}")
 
-    def day(self, iso: str, place: str, trace: str = "") -> Figure:
+    def day(self, iso: str, place: str) -> Figure:
         """Return a day that stands at a place of the file."""
-        stands = self.figure(TracedFigure(NOTHING.value, place), "day", trace)
+        stands = self.figure(TracedFigure(NOTHING.value, place), "day")
         return replace(stands, value=date.fromisoformat(iso))
 
 
@@ -172,7 +140,7 @@ class TracedPlan(TracedFile):
         beside: RelatedResults = ALONE,
         detail: Detail = FULL,
     ) -> None:
-        super().__init__(plan, name, "")
+        super().__init__(plan, name)
         self.plan, self.beside, self.detail = plan, beside, detail
         self._titles = titles
         self.accounts = Accounts(plan, self.read)

@@ -11,23 +11,19 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import combinations, starmap
+from itertools import combinations
 from math import floor
 from typing import Literal
 
-from planner.errors import CheckError, LimitError
 from planner.inputs.base import Frozen
 from planner.inputs.override import Override
 from planner.inputs.settled import Inputs
-from planner.packing.incumbent import Infeasible
-from planner.planning.make import Goal, near_plan
 from planner.whatif.results import (
     JobShort,
     PlanSummary,
     StoredResult,
     question_of,
     require_plan,
-    summary_of,
 )
 from planner.whatif.shortfall import units_short
 from planner.whatif.variants import CachedRunner
@@ -39,7 +35,7 @@ class Best(Frozen):
     value: float
     bound: float
     """No plan has less; for headroom: none has more."""
-    unit: Literal["node types", "% free", "W", "quarters waited", "moves"]
+    unit: Literal["node types", "% free"]
 
 
 class AlternativePlan(Frozen):
@@ -49,7 +45,7 @@ class AlternativePlan(Frozen):
     objective: str
     """What it is best in, or what it asks for."""
     settings: tuple[Override, ...] = ()
-    """The settings with which `planner plan` makes it; empty for goals that are no setting."""
+    """The settings with which `planner plan` makes it."""
     figures: PlanSummary | None = None
     best: Best | None = None
     """How good it is in its objective, if that is a number, and how good any plan could be."""
@@ -91,7 +87,6 @@ def find_alternatives(
     if within is not None:
         near = _Near(runner, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
         others += near.fewest_node_types(), near.single_vendor(), near.most_headroom()
-        others += tuple(starmap(near.best_in, _GOALS))
     return Alternatives(
         question=question_of(runner.inputs),
         scenario=runner.inputs.scenario.name,
@@ -100,27 +95,6 @@ def find_alternatives(
         cheapest=cheapest,
         others=others,
     )
-
-
-_GOALS: tuple[tuple[str, str, Goal], ...] = (
-    (
-        "fewest moves",
-        "as few units that run today leave their servers' pool as the tolerance allows",
-        "moves",
-    ),
-    (
-        "lowest power",
-        "the least power that the servers in service draw, mean over the quarters",
-        "power",
-    ),
-    (
-        "earliest",
-        "the fewest quarters until each server that is acquired enters service, in all; one that "
-        "is rented counts anew in each quarter",
-        "quarters waited",
-    ),
-)
-"""Alternatives that no setting makes: the name, the objective, and what is minimized."""
 
 
 def _without(inputs: Inputs, barred: Container[str]) -> tuple[Override, ...]:
@@ -295,29 +269,6 @@ class _Near:
             return made(left_out=_OPEN)
         reached = Best(value=fits, bound=fits, unit="% free")
         return made(settings=settings, figures=figures, best=reached)
-
-    def best_in(self, name: str, objective: str, goal: Goal) -> AlternativePlan:
-        """Return the plan that is best in a goal that is neither money nor a setting."""
-        made = partial(AlternativePlan, name=name, objective=objective)
-        inputs = self.runner.inputs
-        if goal == "moves" and not inputs.scenario.running:
-            words = "the scenario does not say what runs where today (key running)"
-            return made(left_out=words)
-        if self.cheapest.short:
-            words = "not all jobs are kept, and who is kept is decided before all else"
-            return made(left_out=words)
-        self.runner.progress("saving power" if goal == "power" else f"seeking the fewest {goal}")
-        try:
-            near = near_plan(self.runner.planner.request(inputs), goal, self.most_cents)
-        except (Infeasible, LimitError):
-            words = "nothing better than the cheapest was found, nor that there is nothing"
-            return made(left_out=words)
-        except (CheckError, ValueError) as error:
-            return made(left_out=str(error))
-        share = len(near.plan.quarters) if goal == "power" else 1
-        unit: Literal["W", "quarters waited", "moves"] = "W" if goal == "power" else goal
-        best = Best(value=near.value / share, bound=near.bound / share, unit=unit)
-        return made(figures=summary_of(near.plan), best=best)
 
 
 _OPEN = "within the time, it was not proved which plans the tolerance leaves"

@@ -26,7 +26,7 @@ from planner.planning.plan import Occupant, Plan, Proof, Provenance, ShortJob
 from planner.planning.store import Saved, carried_over, loads, read_saved, sound
 from planner.whatif.actuals import Actual, PlannedAndActual, outcomes
 
-FORMAT = "1.0"
+FORMAT = "2.0"
 """Minor: additive changes. Major: older readers refuse the file."""
 
 
@@ -79,10 +79,10 @@ class Amount(Frozen):
     quarter: str | None
     """None: over the whole horizon."""
     unit: str
-    """`cents`, `GPUs`, `share` or `W`."""
-    before: int | float | None
+    """`cents` or `GPUs`."""
+    before: int | None
     """None if that side does not have it."""
-    after: int | float | None
+    after: int | None
 
 
 class JobMove(Frozen):
@@ -145,10 +145,6 @@ class Comparison(Frozen):
     moves: tuple[JobMove, ...]
     gpus: tuple[Amount, ...]
     """In service, by GPU type and quarter."""
-    utilization: tuple[Amount, ...]
-    """The share of GPU-hours in service that is held, by quarter."""
-    power: tuple[Amount, ...]
-    """By the nameplates of all nodes in service, by site and quarter, if sites are stated."""
     warnings_gone: tuple[str, ...]
     warnings_new: tuple[str, ...]
     demand: tuple[PlannedAndActual, ...] = ()
@@ -159,9 +155,9 @@ class Comparison(Frozen):
     @property
     def same(self) -> bool:
         """Return whether the plans are the same in all that is compared."""
-        lists = (self.inputs, self.purchases, self.costs[:-1], self.moves, self.gpus, self.power)
-        figures = (self.short, self.utilization, self.warnings_gone, self.warnings_new)
-        return not any((*lists, *figures)) and self.before.cost_cents == self.after.cost_cents
+        lists = (self.inputs, self.purchases, self.costs[:-1], self.moves, self.gpus)
+        others = (self.short, self.warnings_gone, self.warnings_new)
+        return not any((*lists, *others)) and self.before.cost_cents == self.after.cost_cents
 
 
 def compare_plans(
@@ -192,8 +188,6 @@ def compare_plans(
         short=tuple(_short(one, other)),
         moves=tuple(_moves(one, other)),
         gpus=_changed("GPUs", _gpus(one, other), _gpus(other, one)),
-        utilization=_changed("share", _utilization(one), _utilization(other)),
-        power=_changed("W", _power(one), _power(other)),
         warnings_gone=_without(one, other),
         warnings_new=_without(other, one),
         demand=demand,
@@ -313,7 +307,7 @@ def _purchases(before: Plan, after: Plan) -> tuple[PurchaseChange, ...]:
     )
 
 
-_Figures = dict[tuple[str, str | None], int | float]
+_Figures = dict[tuple[str, str | None], int]
 """By name and quarter."""
 
 
@@ -360,23 +354,6 @@ def _gpus(plan: Plan, beside: Plan) -> _Figures:
         for quarter, gpus in zip(plan.quarters, pool.gpus, strict=True):
             found[pool.gpu_type, quarter] += gpus
     return dict(found.items())
-
-
-def _utilization(plan: Plan) -> _Figures:
-    found: _Figures = {}
-    for place, quarter in enumerate(plan.quarters):
-        hours = sum(pool.gpu_hours[place] for pool in plan.pools)
-        used = sum(pool.gpu_hours_used[place] for pool in plan.pools)
-        found["GPU-hours in use", quarter] = round(used / hours, 4) if hours else 0.0
-    return found
-
-
-def _power(plan: Plan) -> _Figures:
-    return {
-        (site.site, quarter): power
-        for site in plan.sites
-        for quarter, power in zip(plan.quarters, site.taken["power_w"] or (), strict=False)
-    }
 
 
 def _moves(before: Plan, after: Plan) -> Iterator[JobMove]:

@@ -105,12 +105,6 @@ class PlanSummary(Frozen):
     """Those of them that run in no quarter; the others start later, or are short of units."""
     units_short: tuple[JobShort, ...] = Field(default=(), exclude_if=operator.not_)
     """Those of them that are short of units; left out where none is."""
-    short_by_priority: tuple[tuple[int, int, int], ...] = ()
-    """Priority, jobs dropped and jobs delayed, the highest first; those of which some are."""
-    units_short_by_priority: tuple[tuple[int, int], ...] = Field(
-        default=(), exclude_if=operator.not_
-    )
-    """Priority, and units short of jobs that are kept, each once for each quarter; likewise."""
     short_quarters: tuple[str, ...] | None = None
     """Quarters in which nodes that were committed before do not hold all jobs; None where nobody
     asked, or the time ended before it was known."""
@@ -172,7 +166,6 @@ def summary_of(plan: Plan) -> PlanSummary:
     staying = [node for node in plan.nodes if not node.hours]
     in_service = Counter(quarter for node in staying for quarter in node.in_service)
     short = plan.shortage.jobs if plan.shortage else ()
-    priorities = plan.shortage.priorities if plan.shortage else ()
     hours = sum(sum(pool.gpu_hours) for pool in plan.pools)
     held = sum(sum(pool.gpu_hours_used) for pool in plan.pools)
     nameplates, draws = _taken(plan, "power_w"), _taken(plan, "mean_power_w")
@@ -201,14 +194,6 @@ def summary_of(plan: Plan) -> PlanSummary:
             for job in short
             if any(job.short)
         ),
-        short_by_priority=tuple(
-            (one.priority, one.dropped, one.delayed)
-            for one in priorities
-            if one.dropped or one.delayed
-        ),
-        units_short_by_priority=tuple(
-            (one.priority, one.units_short) for one in priorities if one.units_short
-        ),
     )
 
 
@@ -227,7 +212,7 @@ def _taken(plan: Plan, need: str) -> Counter[str] | None:
 
 K = TypeVar("K", bound="StoredResult")
 
-FORMAT = "1.0"
+FORMAT = "2.0"
 """Minor: additive changes. Major: older readers refuse the file."""
 
 

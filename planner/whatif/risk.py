@@ -1,14 +1,12 @@
-"""Risk: what many futures cost, and how purchase plans hold in them.
+"""Risk: what many futures cost, and how often the nodes of the plan do not hold their jobs.
 
 Each uncertainty has draws of its own, given by the seed, its name and the number of the future: two
 scenarios, or one that gains an uncertainty, are tried with the same draws (common random numbers).
-What is bought and reserved is chosen once; what is rented, and what runs where, adapts to each
-future. The first purchase plan is that of the scenario; the others are searched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -32,12 +30,7 @@ from planner.inputs.scenario.offer import Offer
 from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
 from planner.inputs.settled import Inputs
 from planner.inputs.text import did_you_mean
-from planner.packing import translate
-from planner.packing.incumbent import Infeasible
-from planner.packing.nowhere import with_apis
-from planner.packing.scenario_program import Future, Hedged, Mean, Order, future_of, hedged
-from planner.packing.solver import Outcome
-from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
+from planner.whatif.results import PlanSummary, StoredResult, question_of, summary_of
 from planner.whatif.sensitivity import price_at, repriced
 from planner.whatif.shortfall import commitments
 from planner.whatif.sweep import VariantRuns, unknown_names
@@ -249,225 +242,7 @@ def read_futures(
     return Futures(document, file, named, asked)
 
 
-_MOST = 24
-"""Futures in one program. Of the others, what they cost at the least is counted."""
-_GAP = 1e-3
-"""The relative gap within which purchases are searched."""
-_ANY = 1.0
-"""The same where any purchases will do."""
-
-
-class Hedging:
-    """A stochastic program of purchases, to which futures are added."""
-
-    def __init__(
-        self, planner: VariantPlanner, drawn: Sequence[Variant], known: Sequence[PlanSummary]
-    ) -> None:
-        """`known` are the futures as drawn, each with its best plan."""
-        self.planner, self.drawn, self.known = planner, drawn, known
-        inputs = planner.inputs(drawn[0])
-        self._offers = {offer.name: offer for offer in inputs.offers}
-        self._first = inputs.scenario.horizon.first_quarter
-        self._futures: dict[int, Future] = {}
-        self._worst: list[Sequence[int]] = []
-        self.apart = 0
-        """Futures that no purchases hold beside all those that were taken in before."""
-
-    def propose(self, worst: Sequence[int]) -> tuple[tuple[Acquired, ...], int, int] | None:
-        """The best purchases once these futures count as bad, too, as far as fractional units tell.
-
-        With how many futures they were searched over, and cents below which no purchases that hold
-        all futures have their mean of the worst cases. None where time ends before, or no purchases
-        hold any of them. `worst` are places of futures that have a plan, as many each time.
-        """
-        self._worst.append(worst)
-        new = [place for place in worst if place not in self._futures]
-        self._take_in(new[: _MOST - len(self._futures)])
-        if not self._futures:
-            return None
-        places = {place: number for number, place in enumerate(self._futures)}
-        means = []
-        for bad in self._worst:
-            others = (self.known[place].bound_cents or 0 for place in bad if place not in places)
-            within = tuple(places[place] for place in bad if place in places)
-            means.append(Mean(within, sum(others), len(bad)))
-        found = self._solved(means, _GAP)
-        if found.orders is None:
-            return None
-        purchased = []
-        for order in found.orders:
-            offer = self._offers[order.offer]
-            purchased.append(
-                Acquired(
-                    quarter=str(self._first + order.quarter),
-                    kind=offer.kind,
-                    offer=offer.name,
-                    node_type=offer.node_type,
-                    site=order.site,
-                    count=order.nodes,
-                    chosen=len(offer.sites) > 1,
-                )
-            )
-        return tuple(purchased), len(self._futures), found.bound_cents
-
-    def _take_in(self, new: Sequence[int]) -> None:
-        """Take these futures in, but for those that no purchases hold beside the others."""
-        if not new:
-            return
-        before = dict(self._futures)
-        try:
-            for place in new:
-                request = self.planner.request(self.planner.inputs(self.drawn[place]))
-                jobs = request.sizers.portfolio(request.inputs)
-                asked = with_apis(request.inputs, translate(request.inputs, jobs))
-                self._futures[place] = future_of(asked.problem, request.time_limit_s)
-            if self._solved((), _ANY).outcome is not Outcome.INFEASIBLE:
-                return
-        except Infeasible:
-            pass
-        self._futures = before
-        if len(new) == 1:
-            self.apart += 1
-            return
-        half = len(new) // 2
-        self._take_in(new[:half])
-        self._take_in(new[half:])
-
-    def _solved(self, means: Sequence[Mean], gap: float) -> Hedged:
-        limit_s = self.planner.config.time_limit_s
-        futures = tuple(self._futures.values())
-        return hedged(futures, means, time_limit_s=limit_s, relative_gap=gap)
-
-
-PURCHASES = "purchases-"
-"""How the folders of the results with each purchase plan are called, before their numbers."""
-WORST_PER_CENT = 5
-"""Share of the futures that are the bad cases."""
-
-
-class PurchasePlan(Frozen):
-    """One purchase plan over all futures."""
-
-    searched: int | None
-    """Futures that it was searched for; None: it is that of the scenario as it stands."""
-    purchased: tuple[Acquired, ...]
-    """Nodes to buy and to reserve."""
-    short: int
-    """Futures in which it does not hold all jobs, whatever is rented, or was not shown to."""
-    costs_cents: tuple[int, ...]
-    """Net present cost in the other futures, the least first."""
-    worst_cents: int | None
-    """Mean of the worst `WORST_PER_CENT` of them; None where there are none."""
-    not_proved: int
-    """Futures for which a cheaper plan with these purchases may exist."""
-
-
-class PurchasePlans(Frozen):
-    """Purchase plans side by side, in the same futures."""
-
-    plans: tuple[PurchasePlan, ...]
-    """That of the scenario as it stands first."""
-    best: int
-    """Position of the one that falls short in the fewest futures; of several such, of the one with
-    the least mean of the worst cases."""
-    bound_cents: int
-    """No purchases that hold all futures that have a plan have a lower mean of the worst cases."""
-    none_holds_all: bool = False
-    """Whether it is proved that no purchases hold all of these."""
-
-
-def compare_purchases(
-    search: Hedging, base: PlanSummary, most: int, out: FilePath, runs: VariantRuns
-) -> PurchasePlans:
-    """Hold at most so many purchase plans against the futures; at least one future has a plan.
-
-    That of the scenario comes first; the others are searched, each with what those before it have
-    shown. Results are kept in folders of their own, one for each purchase plan. Raises what a sweep
-    raises.
-    """
-    planner, drawn, known = search.planner, search.drawn, search.known
-    planned = [place for place, one in enumerate(known) if one.cost_cents is not None]
-    bound_cents = mean_of_worst(sorted(known[place].bound_cents or 0 for place in planned))
-    labels = planner.inputs(drawn[0]).scenario.horizon.labels
-    plans: list[PurchasePlan] = []
-    tried: dict[tuple[Acquired, ...], list[PlanSummary]] = {}
-
-    def hold(purchased: tuple[Acquired, ...], searched: int | None) -> None:
-        bought = tuple(
-            Order(one.offer, one.site, labels.index(one.quarter), one.count) for one in purchased
-        )
-        given = VariantPlanner(replace(planner.config, committed=None, purchases=bought))
-        folder = out / f"{PURCHASES}{len(plans)}"
-        folder.mkdir(exist_ok=True)
-        found = tried[purchased] = runs.figures(given, drawn, folder, force=True)
-        costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
-        plans.append(
-            PurchasePlan(
-                searched=searched,
-                purchased=purchased,
-                short=len(found) - len(costs),
-                costs_cents=tuple(costs),
-                worst_cents=mean_of_worst(costs) if costs else None,
-                not_proved=sum(one.result in ("not proved", "no plan in time") for one in found),
-            )
-        )
-
-    hold(_purchases(base.acquired), None)
-    worst, asked = _costliest(known, known, planned), set()
-    while worst not in asked:
-        asked.add(worst)
-        proposal = search.propose(worst)
-        if proposal is None:
-            break
-        acquired, searched, bound = proposal
-        bound_cents = max(bound_cents, bound)
-        purchased = _purchases(acquired)
-        if purchased not in tried:
-            if len(plans) >= most:
-                break
-            hold(purchased, searched)
-        worst = _costliest(tried[purchased], known, planned)
-    ranks = [(plan.short, plan.worst_cents or 0) for plan in plans]
-    return PurchasePlans(
-        plans=tuple(plans),
-        best=ranks.index(min(ranks)),
-        bound_cents=bound_cents,
-        none_holds_all=bool(search.apart),
-    )
-
-
-def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
-    """What is not rented, in an order of its own."""
-    bought = (one for one in acquired if one.kind not in ("rent", "hourly"))
-    return tuple(sorted(bought, key=lambda one: (one.quarter, one.offer, one.site)))
-
-
-def _costliest(
-    found: Sequence[PlanSummary], known: Sequence[PlanSummary], planned: Sequence[int]
-) -> tuple[int, ...]:
-    """Return the bad cases among the futures with a plan, first those in which it falls short."""
-
-    def rank(place: int) -> tuple[int, int, int]:
-        cost = found[place].cost_cents
-        return (cost is not None, -(cost or 0), -(known[place].cost_cents or 0))
-
-    return tuple(sorted(sorted(planned, key=rank)[: _bad_cases(len(planned))]))
-
-
-def mean_of_worst(costs: Sequence[int]) -> int:
-    """Return the mean of the last `WORST_PER_CENT` of sorted costs, rounded down.
-
-    At least of one.
-    """
-    worst = costs[-_bad_cases(len(costs)) :]
-    return sum(worst) // len(worst)
-
-
-def _bad_cases(futures: int) -> int:
-    return max(1, ceil(futures * WORST_PER_CENT / 100))
-
-
-FORMAT = "3.0"
+FORMAT = "4.0"
 """Minor: additive changes. Major: older readers refuse the file."""
 
 _PERCENTILES = (5, 25, 50, 75, 95)
@@ -513,8 +288,6 @@ class Risk(StoredResult):
     costs_cents: tuple[int, ...]
     """All of them, the cheapest first."""
     chances: tuple[Chance, ...]
-    choices: PurchasePlans | None = None
-    """Purchase plans side by side in these futures; None where nobody asks."""
 
 
 def assess_risk(
@@ -523,15 +296,13 @@ def assess_risk(
     samples: int,
     out: FilePath,
     *,
-    plans: int = 0,
     force: bool = False,
     runs: VariantRuns,
 ) -> Risk:
     """Plan each of so many futures, and ask of each whether the nodes of the plan now would do.
 
-    Of at most so many purchase plans, the best in the bad cases is looked for. Results are kept in
-    the folder like those of a sweep. Raises InfeasibleError where the scenario as it stands has no
-    plan, and what a sweep raises.
+    Results are kept in the folder like those of a sweep. Raises InfeasibleError where the scenario
+    as it stands has no plan, and what a sweep raises.
     """
     inputs = planner.inputs(futures.base(planner))
     plan = planner.plan(inputs)
@@ -544,9 +315,6 @@ def assess_risk(
     costs = sorted(one.cost_cents or 0 for one in planned)
     base = summary_of(plan)
     known = [one.short_quarters for one in every if one.short_quarters is not None]
-    choices = None
-    if plans:
-        choices = compare_purchases(Hedging(planner, drawn, every), base, plans, out, runs)
     return Risk(
         question=question_of(inputs),
         scenario=inputs.scenario.name,
@@ -563,7 +331,6 @@ def assess_risk(
             for quarter in plan.quarters
             if known
         ),
-        choices=choices,
     )
 
 

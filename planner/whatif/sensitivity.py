@@ -1,13 +1,11 @@
 """Sensitivity: how the cost answers to one uncertain figure at a time, and where purchases change.
 
 The recommendation is what is acquired: offer, quarter and number of nodes. A turn is closed in
-between two plans: one that still acquires what the plan of the scenario does, or costs no less than
-that would, and one that does not.
+between two plans: one that still acquires what the scenario's plan does, and one that does not.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +14,6 @@ from functools import partial
 from math import floor
 from typing import Any, Literal
 
-from planner.costs import CostStream, Entering, entry_quarters, portfolio_costs, spent_cents
 from planner.inputs.base import Frozen
 from planner.inputs.override import Override, six_decimals
 from planner.inputs.scenario.load import TRAFFIC
@@ -247,51 +244,9 @@ def _at(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> Moved:
 
 
 def _turned(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> bool:
-    """Return whether something else is then recommended, or nothing at all; ties do not count."""
-    settings = figure.settings(by)
-    base, other = runner.one(), runner.one(settings)
-    if (base.cost_cents is None, base.acquired) == (other.cost_cents is None, other.acquired):
-        return False
-    return not would_do(runner.inputs, runner.inputs_with(settings), base, other)
-
-
-def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummary) -> bool:
-    """Return whether what the scenario's plan acquires would do as well as another plan.
-
-    To the cent. `stated` and `moved` are the inputs of the two; nothing is planned for this. If
-    the other plan costs no less, the two are equal and the recommendation has not changed,
-    whichever of them the search found. False if that is not known: if other jobs are asked for,
-    or the plan has costs other than those of its nodes.
-    """
-    if base.cost_cents is None or other.cost_cents is None:
-        return False
-    if (moved.scenario.jobs, other.giving_way) != (stated.scenario.jobs, base.giving_way):
-        return False
-    if sum(n * one.present_cents for n, one in _streams(stated, base)) != base.cost_cents:
-        return False
-    streams = list(_streams(moved, base))
-    if sum(n * one.present_cents for n, one in streams) > other.cost_cents:
-        return False
-    labels, offers = moved.scenario.horizon.labels, {one.name: one for one in moved.offers}
-    return all(
-        labels.index(one.quarter) in entry_quarters(moved, offers[one.offer])
-        for one in base.acquired
-    ) and all(
-        sum(count * spent_cents(moved, cap, (one,)) for count, one in streams) <= cap.cents
-        for cap in moved.scenario.budget.caps()
-    )
-
-
-def _streams(inputs: Inputs, plan: PlanSummary) -> Iterator[tuple[int, CostStream]]:
-    """Yield the costs of the owned and the acquired nodes, with the number of nodes."""
-    offers = {offer.name: offer for offer in inputs.offers}
-    orders: Counter[tuple[str, int]] = Counter()
-    for one in plan.acquired:
-        orders[one.offer, inputs.scenario.horizon.labels.index(one.quarter)] += one.count
-    acquired = (
-        Entering(offers[name], quarter, count, count) for (name, quarter), count in orders.items()
-    )
-    return portfolio_costs(inputs, acquired)
+    """Return whether something else is then recommended, or nothing at all."""
+    base, other = runner.one(), runner.one(figure.settings(by))
+    return (base.cost_cents is None, base.acquired) != (other.cost_cents is None, other.acquired)
 
 
 @dataclass(slots=True)

@@ -28,9 +28,8 @@ from planner.inputs.load import Question
 from planner.inputs.override import Override
 from planner.inputs.reading.locate import USED
 from planner.inputs.settled import Inputs
-from planner.packing.scenario_program import Order
 from planner.planning.assemble import Request
-from planner.planning.make import committed_plan, make_plan
+from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.sizing.sizers import Sizers
 from planner.version import GAP, TIME_LIMIT_SECONDS, __version__
@@ -72,8 +71,6 @@ class WorkerConfig:
     """The content of the scenario's file, if a plan records it."""
     committed: tuple[Commitment, ...] | None = None
     """Nodes of a plan that are tested against the jobs of each variant; None: they are not."""
-    purchases: tuple[Order, ...] | None = None
-    """What is bought in each variant, whatever it asks for; None: what is best in it."""
 
 
 class VariantPlanner:
@@ -108,8 +105,7 @@ class VariantPlanner:
         if variant not in self._keys:
             inputs, config = self.inputs(variant), self.config
             files = [(file.role, file.sha256) for file in inputs.files if file.role in USED]
-            given = config.committed if config.purchases is None else config.purchases
-            effort = (config.gap, config.time_limit_s, given)
+            effort = (config.gap, config.time_limit_s, config.committed)
             asked = repr((__version__, effort, files, inputs.question))
             self._keys[variant] = hashlib.sha256(asked.encode()).hexdigest()[:24]
         return self._keys[variant]
@@ -117,8 +113,6 @@ class VariantPlanner:
     def plan(self, inputs: Inputs) -> Plan:
         """Plan with the gap and limits of the configuration; raises what planning raises."""
         config = self.config
-        if config.purchases is not None:
-            return committed_plan(self.request(inputs), config.purchases)
         return make_plan(
             inputs,
             asked_gap=config.gap,
@@ -400,10 +394,6 @@ class CachedRunner:
     def inputs(self) -> Inputs:
         """Return the inputs of what is asked; raises InputError."""
         return self.planner.inputs(self._asked)
-
-    def inputs_with(self, settings: tuple[Override, ...]) -> Inputs:
-        """Return the inputs with more settings; raises InputError."""
-        return self.planner.inputs(self._with(settings))
 
     def _with(self, settings: tuple[Override, ...]) -> Variant:
         return Variant(self._asked.apply, (*self._asked.settings, *settings))

@@ -80,7 +80,7 @@ COMMANDS = (
     ("alternatives", "scenario.yaml", "--out", "out", *ALONE),
     ("compare", "scenario.yaml", "more", "--out", "out"),
     ("sweep", "sweep.yaml", "--out", "sweep", *ALONE),
-    ("risk", "futures.yaml", "--samples", "2", "--plans", "1", "--out", "risk", *ALONE),
+    ("risk", "futures.yaml", "--samples", "2", "--out", "risk", *ALONE),
     ("report", "out/plan.json", "--out", "out", *ALONE),
     ("explain", "out/plan.json", JOB),
 )

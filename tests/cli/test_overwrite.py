@@ -34,7 +34,7 @@ COMMANDS = {
     "plan": ("plan", "scenario.yaml"),
     "compare": ("compare", "scenario.yaml", "scenario.yaml"),
     "sweep": ("sweep", "grid.yaml", *ALONE),
-    "risk": ("risk", "futures.yaml", "--samples", "2", "--plans", "1", *ALONE),
+    "risk": ("risk", "futures.yaml", "--samples", "2", *ALONE),
     "sensitivity": ("sensitivity", "scenario.yaml", "--precision", "50%", *ALONE),
     "alternatives": ("alternatives", "scenario.yaml", *ALONE),
     "report": ("report", "out/plan.json", "--since", "out/plan.json", *ALONE),
@@ -113,7 +113,7 @@ def test_a_file_that_is_there_already_stays_and_is_told_before_anything_is_plann
     assert told.count("error:") == 1
     assert " there already\n" in told
     assert "`--force`" in told
-    for one in set(there) - {"alternatives.json", "waterfall.svg"}:
+    for one in set(there) - {"alternatives.json"}:
         assert f"new/{one}" in told, told
     again = asked(name, "--force")
     assert again.exit_code == 0, again.stderr
@@ -300,7 +300,7 @@ def test_rows_that_others_have_planned_are_not_thrown_away(asked):
     ("name", "file"),
     [
         ("sweep", "results.jsonl"),
-        ("risk", "purchases-1/results.jsonl"),
+        ("risk", "results.jsonl"),
     ],
 )
 @pytest.mark.parametrize("text", [MINE, '{"key":"x","key":"y"}\n'], ids=["mine", "a key twice"])

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-STATING = ("build.py", "hourly_nodes.py", "constraints/*.py", "scenario_program.py")
+STATING = ("build.py", "hourly_nodes.py", "constraints/*.py")
 NAMED = ("variable", "row", "capacity_row")
 SUBPROBLEMS = {"weight", "covers"}
 """Of the linear program that looks for a cut."""

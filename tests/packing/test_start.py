@@ -8,7 +8,7 @@ from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.incumbent import Infeasible, begin
 from planner.packing.problem import Part, Pool, Shape
-from planner.packing.search import rooted, search
+from planner.packing.search import Search, search
 from planner.packing.shared_gpus import first_fit_with_parts
 from planner.packing.solver import solve_linear
 from planner.packing.work import spent
@@ -24,7 +24,7 @@ def test_a_first_plan_is_sound(features, faults):
     for seed in range(draws(12, 30)):
         problem = draw(features, seed)
         try:
-            found = rooted(problem, 10.0)
+            found = Search(problem, 0.0, 10.0).cut_root()
         except Infeasible:
             continue
         relaxed = solve_linear(found.master.program)

@@ -8,13 +8,11 @@ from itertools import chain, combinations, combinations_with_replacement, permut
 
 import pytest
 
-from planner.errors import DisagreementError, LimitError
+from planner.errors import LimitError
 from planner.packing.incumbent import Infeasible
-from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.nowhere import Claim
 from planner.packing.problem import JobClass, Mode, Part, Problem, Shape
 from planner.packing.search import Search
-from planner.packing.solution import Opinion, Verdict
 from planner.packing.triage import Level, Triage, triage
 from tests.packing.draws import draw, stages
 from tests.packing.meaning import slots
@@ -303,18 +301,6 @@ def test_triage_agrees_with_trying_every_way(features, agree):
     assert seen["dropped"], f"too little is dropped to mean anything: {seen}"
     assert seen["short"], f"too little is short to mean anything: {seen}"
     assert seen["delayed"] or features != "window", f"nobody starts later: {seen}"
-
-
-def test_a_step_that_another_solver_refutes_leaves_no_answer(one_server):
-    def refute(claim):
-        verdict = Verdict.REFUTED if claim.counted else Verdict.CONFIRMED
-        return (Opinion("another", verdict, claim.bound_cents - CENTS_PER_UNIT),)
-
-    with pytest.raises(DisagreementError) as raised:
-        triage(*one_server((8, 75), (4, 50), (4, 50)), asked_gap=0, time_limit_s=20, ask=refute)
-    told = str(raised.value)
-    assert "proved that no plan has fewer than 2 jobs of priority 50 that are dropped" in told
-    assert "another has a solution at 1 jobs of priority 50 that are dropped" in told
 
 
 @pytest.mark.parametrize("names", list(permutations("abcd")), ids="".join)

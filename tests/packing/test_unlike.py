@@ -13,7 +13,7 @@ from planner.packing.cutting import fullest_first_fit, nodes_in
 from planner.packing.layouts import cutting_stocks
 from planner.packing.local_search import NodesWithExcess, place_unlike
 from planner.packing.problem import Shape, SpendLimit
-from planner.packing.search import rooted
+from planner.packing.search import Search
 from planner.packing.solver import solve_integer
 from tests.packing.draws import quota
 
@@ -59,7 +59,7 @@ def test_nodes_are_added_where_units_do_not_fit_those_that_were_counted(
     problem = many(build, 4, units=60)
     whole = (build.units(2, ("h100", 16, 100, 800_000)), build.units(2, ("h100", 8, 60, 400_000)))
     problem = replace(problem, classes=(*problem.classes, *whole))
-    found = rooted(problem, 10.0)
+    found = Search(problem, 0.0, 10.0).cut_root()
     master = found.master
     counted = solve_integer(master.program, time_limit_s=10, relaxed=master.unit_variables)
     values = [*counted.values]

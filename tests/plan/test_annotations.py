@@ -1,14 +1,12 @@
 """Warnings, assumptions, alternatives, use and storage of a plan."""
 
-import re
 from dataclasses import replace
 
 import pytest
 
 from planner.packing.solution import PriceTag
 from planner.planning.jobs import explain_job
-from planner.planning.make import make_plan
-from tests.stated import asked, changed
+from tests.stated import changed
 
 H100 = "h100-80gb-sxm"
 
@@ -134,27 +132,3 @@ def test_a_gpu_type_that_nobody_offers_says_so(plan):
     other = next(one for one in explain_job(plan, "chat").verdicts if one.gpu_type == h200.gpu_type)
     assert (other.outcome, other.extra_cents) == ("not available", None)
     assert other.reasons[0].text == "not owned and not offered"
-
-
-def test_a_gpu_type_of_which_too_few_can_be_had_for_all_replicas_says_so():
-    plan = make_plan(
-        asked("""
-format: 1
-name: many replicas
-horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-06-01}
-fleet: {old: {node_type: xe9680-a100, count: 1}}
-offers: {new: {node_type: xe9680-h200, kind: buy}}
-jobs:
-  chat:
-    serve:
-      model: llama-3.1-70b
-      bits: 8
-      load: {users: 2500, requests_per_user_hour: 8, input_tokens: 3000, output_tokens: 400}
-      latency: {ttft_ms: 1500, tpot_ms: 60}
-""")
-    )
-    (chat,) = plan.jobs
-    told = {one.way: (one.extra_cents, one.reason) for one in chat.alternatives}
-    extra, reason = told["a100-80gb-sxm × 8"]
-    assert extra is None
-    assert re.fullmatch(r"in 2027Q1 one unit takes \d+ GPUs, at most 8 can be had", reason)

@@ -292,11 +292,11 @@ def test_a_person_reads_what_goes_to_apis_and_what_they_would_cost_for_the_other
 @pytest.mark.parametrize(
     ("traffic", "warned"),
     [
-        ({"tokens_per_day": 5e6}, "the tokens of a day are planned as if they came evenly"),
-        ({"requests_per_second": 0.01}, "APIs are paid as if the traffic came at all hours"),
-        ({"users": 3, "requests_per_user_hour": 12}, "APIs are paid as if the traffic came at all"),
-        ({"tokens_per_day": 5e6, "peak_to_mean": 1}, None),
-        ({"requests_per_second": 0.01, "peak_to_mean": 3}, None),
+        ({"tokens_per_day": 5e6}, True),
+        ({"requests_per_second": 0.01}, True),
+        ({"users": 3, "requests_per_user_hour": 12}, True),
+        ({"tokens_per_day": 5e6, "peak_to_mean": 1}, False),
+        ({"requests_per_second": 0.01, "peak_to_mean": 3}, False),
     ],
 )
 def test_traffic_that_is_said_to_have_no_peak_only_by_leaving_it_open_is_told(traffic, warned):
@@ -304,8 +304,8 @@ def test_traffic_that_is_said_to_have_no_peak_only_by_leaving_it_open_is_told(tr
     job["serve"]["latency"] = job.pop("latency")
     job["serve"]["load"] = {"input_tokens": 1000, "output_tokens": 500, **traffic}
     made = planner.plan(scenario({"asked": job}, {"hosted": hosted()}))
-    told = [one for one in made.warnings if "peak_to_mean" in one]
-    assert [warned in one for one in told] == ([True] if warned else [])
+    told = "asked: traffic is planned as if it came evenly at all hours, as `peak_to_mean` is left"
+    assert any(told in one for one in made.warnings) == warned
     peak = "traffic of the busiest minutes over the figure stated: 1 (the job leaves it open)"
     assert (peak in made.assumptions) == ("peak_to_mean" not in traffic)
     assert "percentile of the latency: 95 (the job leaves it open)" in made.assumptions
@@ -320,6 +320,5 @@ def test_alternatives_beside_an_api_are_planned_and_one_of_them_acquires_nothing
         == planner.plan(asked, set=["offers.rent.maximum=0"]).cost_usd
     )
     assert found["do nothing"]["cost_usd"] == 0
-    assert found["earliest"]["cost_usd"] == found["cheapest"]["cost_usd"]
     alone = planner.alternatives(scenario({"busy": endpoint(300, api=False)}, {}))
     assert "APIs only" not in [one["plan"] for one in alone.rows()]

@@ -218,24 +218,6 @@ def test_what_an_earlier_plan_ordered_and_the_fleet_lacks_is_told():
     assert told() == []
 
 
-def test_support_that_a_bought_node_loses_in_the_fleet_is_told():
-    before = question(2) | {
-        "offers": {"buy": {"node_type": "xe9680-h100", "kind": "buy"}},
-        "jobs": {"job": {"fixed": {"gpus": 8}}},
-    }
-    made = planner.plan(before)
-    after = before | question(2)
-    after["horizon"] = after["horizon"] | {"first_quarter": "2027Q2"}
-
-    def told(**more):
-        fleet = {"new": {"node_type": "xe9680-h100", "count": 1} | more}
-        return planner.plan(after | {"fleet": fleet}, previous=made).warnings
-
-    lost = "the support of new is no longer counted, as it was where the earlier plan bought"
-    assert [one for one in told() if one.startswith(lost)]
-    assert not [one for one in told(support_usd_per_year=9000) if "no longer counted" in one]
-
-
 def test_a_deployment_of_what_was_tuned_before_the_horizon_is_told_where_nobody_serves_it():
     tune = {"model": "llama-3.1-8b", "method": "lora", "dataset_tokens": 10**6, "deploy": True}
     fleet = {"mine": {"node_type": "xe9680-h100", "count": 1}}

@@ -9,12 +9,9 @@ from fractions import Fraction
 import pytest
 
 from planner.inputs.scenario.quarter import WEEK_HOURS
-from planner.packing.work import spent
-from planner.planning import make
 from planner.planning.checks import verify
 from planner.planning.jobs import explain_job
 from planner.planning.make import make_plan
-from planner.planning.plan import PartitionSaving
 from planner.planning.store import dumps, loads
 from planner.sizing.sizers import Sizers
 from tests.plan.edits import noticed, pieces, refused
@@ -131,18 +128,3 @@ def test_policies_on_parts_are_kept(parted, by_memory):
     assert "shares a GPU, which policies.shared_gpus forbids" in told(plan, {"shared_gpus": False})
     others = read("shared_gpus: true", ("context: 8192,", "context: 8192, whole_gpu: true,"))
     assert "but asks for whole ones" in refused(others, plan, jobs)
-
-
-def test_what_parts_save_is_the_node_that_whole_gpus_would_need(parted, monkeypatch):
-    """Four GPUs more; open where no time is left, and without another plan where none is sold."""
-    assert parted[1].partition_saving == PartitionSaving(outcome="no other plan", cents=None)
-    more = ("fleet:", "offers: {more: {node_type: xe9680-h100, kind: buy}}\nfleet:")
-    inputs = read(change=more)
-    plan = make_plan(inputs)
-    without = make_plan(read("mig: never", more))
-    cents = without.proof.cost_cents - plan.proof.cost_cents
-    assert cents > 0
-    assert plan.partition_saving == PartitionSaving(outcome="proved", cents=cents)
-    assert without.partition_saving is None
-    monkeypatch.setattr(make, "spent", lambda: spent() - 60)
-    assert make_plan(inputs).partition_saving == PartitionSaving(outcome="not proved", cents=None)

@@ -16,7 +16,7 @@ from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sizing import explanation_document
 from tests.plan.edits import noticed, put, refused
 from tests.report.pages import plan_page
-from tests.stated import asked, changed, question, table
+from tests.stated import asked, question, table
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}
 BUY = {
@@ -78,24 +78,6 @@ def test_the_less_important_job_is_dropped_with_what_would_keep_it():
     assert told.cause == "in 2027Q1 at least 4 GPUs more are needed than can be in service"
     assert told.remedies == ("have 1 node more of xe9680-h100@main in service from 2027Q1",)
     assert [one.units for one in plan.jobs] == [(1, 1, 1), (0, 0, 0)]
-
-
-def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so():
-    """Each step that has somebody give way, and the least cost; nobody of priority 75 does."""
-    jobs = {"a": job(8, priority="high"), "b": job(4), "c": job(1, priority="low")}
-    plan = make_plan(read(jobs), crosscheck=True)
-    steps = shortage_of(plan).steps
-    assert [(step.counted, step.least) for step in steps] == [
-        ("jobs of priority 50 that are dropped", 1),
-        ("jobs of priority 25 that are dropped", 1),
-        ("", shortage_of(plan).bound_cents),
-    ]
-    for step in steps:
-        assert [one.verdict for one in step.second_opinions] == ["confirmed", "confirmed"]
-    page = plan_page(plan)
-    assert "- jobs of priority 50 that are dropped: no fewer than 1: HiGHS" in page
-    assert "without presolve: confirmed; CBC" in page
-    assert make_plan(read(jobs)).shortage == changed(plan.shortage, steps=())
 
 
 @table(__file__)

@@ -80,8 +80,8 @@ def test_brackets_without_end_are_refused_at_once():
 
 
 def test_a_newer_minor_format_is_read(plan):
-    text = dumps(plan).replace('"format": "2.0"', '"format": "2.7"')
-    assert loads(sealed(text), "p.json").format == "2.7"
+    text = dumps(plan).replace('"format": "3.0"', '"format": "3.7"')
+    assert loads(sealed(text), "p.json").format == "3.7"
 
 
 def test_an_unknown_key_is_refused(plan):
@@ -108,7 +108,7 @@ def test_a_plan_edited_anywhere_is_refused(plan):
         within = document
         for key in outer:
             within = within[key]
-        within[last] = "2.9" if path == ("format",) else f"not {within[last]}"
+        within[last] = "3.9" if path == ("format",) else f"not {within[last]}"
         with pytest.raises(InputError, match=r"was changed after the planner had written it"):
             loads(json.dumps(document), "p.json")
 

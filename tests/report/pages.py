@@ -65,9 +65,8 @@ def _gather(value: Any, known: set[Fraction]) -> None:
 
 
 class Shown(NamedTuple):
-    """A figure of a page: its anchor, its sum over plan.json, its value, its words."""
+    """A figure of a page: its sum over plan.json, its value, its words."""
 
-    to: str
     sum: str
     value: str
     text: str
@@ -103,12 +102,7 @@ class Page(HTMLParser):
         if tag in ("td", "dd"):
             self._cell = ""
         if given.get("class") == "n":
-            self._figure = [
-                given.get("href", "").removeprefix("#"),
-                given["title"],
-                given["data-v"],
-                "",
-            ]
+            self._figure = [given["title"], given["data-v"], ""]
 
     def handle_endtag(self, tag):
         if tag == self._silent:
@@ -116,20 +110,20 @@ class Page(HTMLParser):
         if tag in ("td", "dd") and self._cell is not None:
             self.cells.append(self._cell)
             self._cell = None
-        if tag == "a" and self._figure:
+        if tag == "span" and self._figure:
             self.figures.append(Shown(*self._figure))
             self._figure = None
 
     def handle_data(self, data):
         if self._figure:
-            self._figure[3] += data
+            self._figure[2] += data
         elif not self._silent:
             self.words.append(data)
             if self._cell is not None:
                 self._cell += data
 
     def come_out_again(self, files, *, of=""):
-        """The figures whose sums begin so; each comes out of these files, and its link arrives."""
+        """The figures whose sums begin so; each comes out of these files."""
         figures = [one for one in self.figures if one.sum.startswith(of)]
         for figure in figures:
             value = again_in(files, figure.sum)
@@ -137,7 +131,6 @@ class Page(HTMLParser):
                 assert figure.text == figure.value == value
             else:
                 assert float(figure.value) == pytest.approx(float(value), rel=1e-12), figure
-            assert figure.to in {*self.ids, ""}, figure
         return figures
 
     def loose(self, *files):

@@ -66,7 +66,7 @@ def test_a_table_sorts_by_the_value_of_its_figures(opened):
 
 def test_a_figure_tells_its_sum_to_the_keyboard(opened):
     page = opened()
-    page.locator("dd a.n").first.focus()
+    page.locator("dd .n").first.focus()
     assert page.locator("#trace").inner_text() == (
         "plan.json: sum(costs[*].present_cents) / sum(pools[*].gpu_hours_used[*])"
     )

@@ -5,26 +5,10 @@ from planner.reporting.document import Paragraph
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.reporting.sections.variants import risk_document
 from planner.whatif.results import PlanSummary
-from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans
+from planner.whatif.risk import Chance
 from tests.stated import changed
 
 LATE = PlanSummary(result="no plan in time", reason="the time limit was hit")
-
-
-def choice(searched, short, costs):
-    return PurchasePlan(
-        searched=searched,
-        purchased=(),
-        short=short,
-        costs_cents=costs,
-        worst_cents=max(costs, default=None),
-        not_proved=0,
-    )
-
-
-def held(risk, *plans, best):
-    plans = tuple(changed(plan, purchased=risk.base.acquired) for plan in plans)
-    return changed(risk, choices=PurchasePlans(plans=plans, best=best, bound_cents=9_000_00))
 
 
 def cautions(document):
@@ -53,36 +37,6 @@ def test_futures_whose_cost_is_that_of_fewer_jobs_are_counted(risk):
     words = "With jobs that give way, so that the cost is that of the rest: "
     assert words not in markdown.render(risk_document(risk))
     assert f"{words}4 futures." in markdown.render(risk_document(changed(risk, giving_way=4)))
-
-
-def test_of_purchase_plans_the_best_says_what_its_bad_cases_save(risk):
-    own = choice(None, 0, (100_000_00,) * 10)
-    other = choice(7, 0, (90_000_00,) * 10)
-    text = markdown.render(risk_document(held(risk, own, other, best=1)))
-    assert "Its bad cases cost $10,000 less, on average." in text
-    assert "hold all futures can cost less than $9,000 in the mean of the worst 5 %: the" in text
-    assert "best here is proved to within 90.0 % of the best there can be" in text
-    own_best = markdown.render(risk_document(held(risk, own, other, best=0)))
-    assert "What the scenario's own plan buys is the best of these" in own_best
-    assert "less, on average" not in own_best
-    alone = markdown.render(risk_document(held(risk, own, best=0)))
-    assert "No purchases were tried beside those of the scenario's own plan." in alone
-    assert "are held against" not in alone
-
-
-def test_a_purchase_plan_that_holds_no_future_has_no_cost_and_nothing_is_claimed_of_it(risk):
-    own = choice(None, 10, ())
-    other = changed(choice(7, 2, (90_000_00,) * 8), not_proved=4)
-    found = changed(held(risk, own, other, best=1), without_plan=1)
-    text = markdown.render(risk_document(found))
-    assert "| as the scenario stands | 100.0 % | – | – | – |" in text
-    assert "less, on average" not in text
-    assert "NOT proved within the limits, with purchases that are given: 4 futures." in text
-    assert "a plan can cost less than $9,000 in the mean of the worst 5 %." in text
-    choices = changed(found.choices, none_holds_all=True)
-    text = markdown.render(risk_document(changed(found, choices=choices)))
-    assert "It is proved that no purchases hold all futures that have a plan." in text
-    assert "$9,000" not in text
 
 
 def test_ends_without_proof_are_counted_and_ends_without_a_plan_move_nothing(beside):

@@ -1,7 +1,7 @@
 import pytest
 
 from planner.reporting.document import Bullets, Column, Paragraph, Table, Verbatim
-from planner.reporting.markdown import picture, render
+from planner.reporting.markdown import render
 
 
 def test_a_cell_cannot_end_its_cell_or_open_markup():
@@ -27,10 +27,6 @@ def test_a_name_does_not_mention_anybody():
 def test_a_paragraph_cannot_start_a_block_of_another_kind(start):
     assert render((Paragraph(start),))[0] in "\\&1="
     assert not render((Paragraph(start),)).startswith(start)
-
-
-def test_no_title_ends_its_picture():
-    assert picture("Cost of a] (b", "x.svg") == r"![Cost of a\] (b](x.svg)"
 
 
 def test_an_item_that_begins_with_a_sign_is_no_list_of_its_own():

@@ -31,12 +31,12 @@ def test_quarters_that_are_too_wide_for_a_page_stand_in_strips_of_equal_length()
 
 
 def test_events_side_by_side_share_their_words():
-    bars = Series("Owned", (Figure(Fraction(8), "count", "", ""),) * 8)
+    bars = Series("Owned", (Figure(Fraction(8), "count", ""),) * 8)
     chart = Chart("", "", QUARTERS, (bars,), "GPUs", ((0, "a"), (1, "b"), (4, "c")))
     assert re.findall(r">(▼[^<]*)<", drawn(chart)) == ["▼", "▼ orders arrive", "▼ orders arrive"]
 
 
 def test_lines_of_a_grid_have_labels_that_differ():
-    bars = Series("Owned", (Figure(Fraction(2), "count", "", ""),) * 8)
+    bars = Series("Owned", (Figure(Fraction(2), "count", ""),) * 8)
     svg = drawn(Chart("", "", QUARTERS, (bars,), "GPUs"))
     assert re.findall(r'text-anchor="end">(\d+)<', svg) == ["0", "1", "2"]

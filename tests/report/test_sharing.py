@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from planner.planning.jobs import explain_job
-from planner.planning.plan import GpuPart, NodeUse, Occupant, PartitionSaving
+from planner.planning.plan import GpuPart, NodeUse, Occupant
 from planner.reporting.document import Gantt, Heading, Paragraph, Table, in_words
 from planner.reporting.format import visible
 from planner.reporting.sections.placement import schedule_section, shared_section
@@ -137,22 +137,6 @@ def test_an_explanation_says_from_when_to_when_and_how_many_places_it_leaves_out
     assert "more place" not in text
     many = [changed(RUNS[1], unit=unit, hours=(unit, unit + 1)) for unit in range(1, 16)]
     assert "more place" in with_runs(many)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "cents", "told"),
-    [
-        ("proved", 325_000_00, "Parts of GPUs save $325,000.00 net present cost"),
-        ("proved", 0, "save nothing: a plan on whole GPUs costs no more"),
-        ("not proved", None, "What parts of GPUs save is open"),
-        ("no other plan", None, "On whole GPUs alone no plan keeps all of these jobs"),
-    ],
-)
-def test_what_parts_save_is_told_with_how_well_it_is_proved(sharing, outcome, cents, told):
-    saving = PartitionSaving(outcome=outcome, cents=cents)
-    *_, last = shared_section(TracedPlan(changed(sharing, partition_saving=saving)))
-    assert isinstance(last, Paragraph)
-    assert told in last.text
 
 
 def test_the_plan_marks_shared_gpus_and_tells_their_peak(sharing):

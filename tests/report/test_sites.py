@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.planning.plan import BreakEven, CurrentPlacement, Move, ProvedStep, SiteUse
+from planner.planning.plan import BreakEven, CurrentPlacement, Move, SiteUse
 from planner.reporting import markdown
 from planner.reporting.sections.capacity import sites_section
 from planner.reporting.sections.jobs import shortage_section
@@ -52,28 +52,6 @@ def shown(plan, *sites, most=8):
     return markdown.render(
         sites_section(TracedPlan(changed(plan, sites=sites), detail=replace(FULL, lines=most)))
     )
-
-
-def estimated(plan, keys):
-    """The plan, with figures by node type that nobody published."""
-    facts = tuple(changed(one, estimated=keys.get(one.node_type, ())) for one in plan.node_types)
-    return changed(plan, node_types=facts)
-
-
-def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan, hall):
-    told = (
-        "Estimated, as nobody published them: nameplate of {0}; mean draw of {0}. State yours at "
-        "the fleet entry or the offer (`max_power_kw` and `mean_power_kw`)."
-    )
-    both = dict.fromkeys(("xe9680-h100", "xe9680-h200"), ("max_power_kw", "mean_power_kw"))
-    guessed = estimated(plan, both)
-    assert told.format("xe9680-h100 and xe9680-h200") in shown(guessed, hall)
-    assert "Estimated" not in shown(estimated(plan, {}), hall)
-
-    document = justification(guessed)
-    assert (
-        "nameplate of xe9680-h100 and xe9680-h200; mean draw of xe9680-h100 and xe9680-h200"
-    ) in document
 
 
 def test_a_site_says_what_is_taken_of_what_it_allows_by_run_of_quarters(plan, hall):
@@ -197,24 +175,3 @@ def test_a_triage_that_is_not_proved_says_what_is_open(short):
     dear = changed(short.shortage, bound_cents=short.proof.cost_cents - 1_000_00)
     text = markdown.render(shortage_section(TracedPlan(changed(short, shortage=dear))))
     assert "might be cheaper, by at most $1,000.00." in text
-
-
-def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
-    def said(verdict):
-        return {"solver": f"solver {verdict}", "verdict": verdict, "bound_cents": None}
-
-    step = ProvedStep.model_validate(
-        {
-            "counted": "jobs of priority 25 that are dropped",
-            "least": 1,
-            "second_opinions": tuple(map(said, ("confirmed", "undecided", "unfounded"))),
-        }
-    )
-    text = markdown.render(
-        shortage_section(
-            TracedPlan(changed(short, shortage=changed(short.shortage, steps=(step,))))
-        )
-    )
-    assert "jobs of priority 25 that are dropped: no fewer than 1: " in text
-    assert "solver confirmed: confirmed; solver undecided: undecided, its time ended" in text
-    assert "solver unfounded: disagrees without ground" in text

@@ -15,7 +15,7 @@ from planner.reporting.sections.options import cheaper_text, is_cheaper
 from tests.report.pages import justification, quarterly
 from tests.stated import changed
 
-ADDED_ANEW = ("rate", "share", "per_cent", "points", "margin")
+ADDED_ANEW = ("rate", "share", "per_cent", "margin")
 """Styles of figures of which a sum is no sum: prices of a unit, and shares."""
 SUBTOTALS = ("All that is paid", "Sum", "All pools")
 """First cells of rows that are sums of rows above them."""
@@ -165,7 +165,6 @@ def test_a_pool_is_full_where_only_its_spare_nodes_are_free(plan):
     told = f"{first.node_type} @ {first.site}: no GPU beside its spare nodes is free all quarter"
     assert f"{told} in {plan.quarters[0]}–{after[-2:]}; jobs hold at least " in drawn
     assert f"{told} " not in quarterly(plan)
-    assert "Used the least: " in drawn
 
 
 def test_an_option_that_keeps_more_for_as_much_is_warned_of(beside):
@@ -173,9 +172,7 @@ def test_an_option_that_keeps_more_for_as_much_is_warned_of(beside):
     fewer = changed(
         found.others[0].figures, cost_cents=found.cheapest.cost_cents, short=(), dropped=()
     )
-    more = changed(
-        found.cheapest, short=("chat",), dropped=("chat",), short_by_priority=((50, 1, 0),)
-    )
+    more = changed(found.cheapest, short=("chat",), dropped=("chat",))
     one = changed(found.others[0], figures=fewer)
     assert is_cheaper(fewer, more)
     assert not is_cheaper(more, fewer)

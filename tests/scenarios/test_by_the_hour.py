@@ -116,18 +116,6 @@ def test_a_warning_that_all_runs_on_one_node_type_knows_of_runs_by_the_hour():
     assert "everything but runs by the hour runs on one node type, xe9680-h100" in words_of(beside)
 
 
-def test_a_run_on_a_part_of_a_node_that_is_paid_for_it_alone_is_told():
-    tune = {"model": "llama-3.1-8b", "method": "lora", "sequence": 2048, "batch": 8}
-    tune["dataset_tokens"] = 10**8
-    told = "one runs on a part of a node of 8 GPUs that is paid for its hours alone"
-    for job, expected in (
-        (RUN | {"tune": tune}, True),
-        (RUN | {"tune": tune | {"gpus": 2}}, False),
-        (RUN | {"tune": tune, "run": {"hours": 10}}, False),
-    ):
-        assert (told in words_of(planned({"cloud": HOURLY}, {"one": job}))) == expected
-
-
 def test_a_minimum_and_a_most_of_gpus_hold():
     offer = {**HOURLY, "minimum_hours": 24, "maximum_gpus": 8}
     assert taken(planned({"cloud": offer}, {"a": run(10)})) == [("cloud", "hourly", 24)]

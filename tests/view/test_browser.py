@@ -87,7 +87,7 @@ def test_two_tabs_ask_what_if_by_keyboard_alone_and_each_gets_its_answer(tab, ad
 def test_a_figure_tells_its_sum_and_a_job_on_the_map_leads_to_its_why(tab, address):
     page = tab()
     page.goto(f"{address}plan?of={PLAN}")
-    page.locator("td a.n").first.focus()
+    page.locator("td .n").first.focus()
     assert page.locator("#trace").inner_text().startswith("plan.json: ")
     page.locator("svg.map a").first.click()
     assert "/job?of=" in page.url

@@ -7,11 +7,10 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.inputs.override import Override
-from planner.planning.make import near_plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document
 from planner.whatif.alternatives import find_alternatives
-from planner.whatif.results import PlanSummary, require_plan, summary_of
+from planner.whatif.results import PlanSummary, require_plan
 from planner.whatif.shortfall import units_short
 from planner.whatif.variants import CachedRunner, Variant
 from tests.stated import changed
@@ -67,7 +66,7 @@ def other(found, name):
 def test_each_plan_is_the_one_that_its_settings_make(planner, found):
     assert planner.figures(Variant()) == found.cheapest
     for one in found.others:
-        if one.figures is not None and one.name not in ("lowest power", "earliest"):
+        if one.figures is not None:
             assert planner.figures(Variant((), one.settings)) == one.figures
 
 
@@ -135,8 +134,7 @@ def test_a_single_vendor_that_keeps_all_jobs_comes_before_a_cheaper_one_that_doe
     assert vendor.figures.short == ()
 
 
-def test_what_cannot_be_said_is_left_out_with_the_reason(found, found_with):
-    assert "key running" in str(other(found, "fewest moves").left_out)
+def test_what_cannot_be_said_is_left_out_with_the_reason(found_with):
     settled = found_with(asked=Variant(("settled",)))
     assert "of its own" in str(other(settled, "most headroom").left_out)
 
@@ -165,8 +163,6 @@ def test_doing_nothing_lets_go_what_is_pinned_today(tmp_path):
     text = SCENARIO.replace("priority: low", "priority: low, pinned: true")
     text += "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
     found = find_alternatives(runner_of(planner_of(tmp_path, text)))
-    one = other(found, "fewest moves")
-    assert (one.best.value, one.best.bound) == (0, 0)
     nothing = other(found, "do nothing")
     assert "running=[]" in map(str, nothing.settings)
     assert (nothing.figures.result, nothing.figures.short) == ("proved", ("big", "large"))
@@ -268,95 +264,21 @@ def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when
 
 
 def tied(found, **changes):
-    """The lowest power, as a plan that acquires otherwise."""
+    """The fewest node types, as a plan that acquires otherwise."""
     bought = changed(found.cheapest.acquired[0], offer="elsewhere", site="east")
-    one = other(found, "lowest power")
-    figures = changed(one.figures, acquired=(bought,), **changes)
+    one = other(found, "fewest node types")
+    figures = changed(found.cheapest, acquired=(bought,), **changes)
     return changed(found, others=(changed(one, figures=figures),))
 
 
 def test_a_plan_that_costs_the_same_says_so_and_what_it_acquires(found):
     drawn = render(alternatives_document(tied(found)))
-    (row,) = [line for line in drawn.splitlines() if line.startswith("| lowest power |")]
+    (row,) = [line for line in drawn.splitlines() if line.startswith("| fewest node types |")]
     assert "| equal | 1 elsewhere |" in row
     assert "; it costs the same as the cheapest to the cent, and acquires 1 elsewhere" in drawn
     dearer = render(alternatives_document(tied(found, cost_cents=found.cheapest.cost_cents + 1)))
     assert "costs the same" not in dearer
     assert "| +0.0 % | 1 elsewhere |" in dearer
-
-
-TRADES = """\
-format: 1
-name: Trades
-horizon: {first_quarter: 2027Q1, quarters: 2}
-fleet:
-  own: {node_type: xe9680-h100, count: 1}
-  small: {node_type: r760xa-l40s, count: 1}
-offers:
-  h100: {node_type: xe9680-h100, kind: buy, price_usd: 300000, quote: Q1, maximum: 3}
-  l40s: {node_type: xe7740-l40s, kind: buy, price_usd: 301000, quote: Q2, maximum: 3}
-finance: {energy_usd_per_kwh: 0, support_share_per_year: 0}
-jobs:
-  apps: {fixed: {gpus: 1}, count: {2027Q1: 12, 2027Q2: 18}}
-  chat: {fixed: {gpus: 2}, count: {2027Q1: 3, 2027Q2: 0}}
-  big: {fixed: {gpus: 6}, gpu_types: [h100-80gb-sxm]}
-running:
-  - {job: chat, pool: xe9680-h100/main, count: 3}
-"""
-
-
-@pytest.fixture(scope="module")
-def trades(tmp_path_factory):
-    return planner_of(tmp_path_factory.mktemp("trades"), TRADES)
-
-
-def asked(*settings):
-    return Variant((), tuple(map(Override.parse, settings)))
-
-
-def nearest(planner, goal, within, *settings):
-    """The plan for a goal beside the cheapest, both in figures."""
-    variant = asked(*settings)
-    cheapest = planner.figures(variant)
-    most = int(cheapest.cost_cents * (1 + within))
-    near = near_plan(planner.request(planner.inputs(variant)), goal, most)
-    figures = summary_of(near.plan)
-    assert figures.result == "proved"
-    assert near.plan.proof.cost_cents <= most
-    assert near.bound == near.value
-    return near, figures, cheapest
-
-
-@pytest.mark.parametrize(("within", "kind"), [(0, "h100"), (Fraction(2, 5), "l40s")])
-def test_power_is_saved_as_far_as_the_tolerance_pays_for_it(trades, within, kind):
-    near, figures, _ = nearest(trades, "power", within)
-    assert {line.offer for line in figures.acquired} == {kind}
-    nodes = trades.inputs(Variant()).catalog.nodes
-    drawn = sum(
-        len(node.in_service) * nodes[node.node_type].mean_power_kw.value * 1000
-        for node in near.plan.nodes
-    )
-    assert near.value == drawn
-    assert figures.drawn_w == drawn / 2
-
-
-def test_the_earliest_plan_buys_at_once_what_the_cheapest_buys_when_it_is_needed(trades):
-    later = ("jobs.big.quarters=2027Q2", "jobs.apps.count.2027Q1=6")
-    near, figures, cheapest = nearest(trades, "quarters waited", 0, *later)
-    assert {line.quarter for line in cheapest.acquired} == {"2027Q2"}
-    assert figures.acquired == cheapest.acquired
-    assert near.value == sum(line.count for line in cheapest.acquired)
-    near, figures, _ = nearest(trades, "quarters waited", Fraction(3), *later)
-    assert {line.quarter for line in figures.acquired} == {"2027Q1"}
-    assert near.value == 0
-
-
-def test_where_not_all_can_stay_as_few_as_can_be_move(trades):
-    runner = runner_of(trades, asked("offers.h100.maximum=0"))
-    found = find_alternatives(runner, within=Fraction(1, 20))
-    one = other(found, "fewest moves")
-    assert (one.best.value, one.best.bound) == (2, 2)
-    assert "fewest moves (2 units, proved)" in render(alternatives_document(found))
 
 
 def test_without_a_plan_there_is_nothing_to_stand_beside(found_with):
@@ -416,8 +338,6 @@ def test_what_time_leaves_open_is_not_ruled_out(planner, late):
     assert left_out["single vendor"] is None, "one vendor makes all that is on offer"
     for name in ("fewest node types", "most headroom"):
         assert "it was not proved which plans" in (left_out[name] or "")
-    for name in ("lowest power", "earliest"):
-        assert left_out[name] == "not all jobs are kept, and who is kept is decided before all else"
 
 
 def test_where_too_many_sets_would_have_to_be_tried_it_is_said(planner, monkeypatch):

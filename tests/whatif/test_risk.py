@@ -1,28 +1,23 @@
 """Many futures: how they are drawn, what they cost, and whether what is bought now would do."""
 
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from statistics import fmean
-from xml.etree import ElementTree
 
 import pytest
 
 from planner.errors import InputError
 from planner.inputs.override import Override
-from planner.packing.scenario_program import Order
 from planner.planning.assemble import Request
 from planner.reporting.markdown import render
-from planner.reporting.pictures import picture_file
-from planner.reporting.sections.variants import cost_bands, risk_document
+from planner.reporting.sections.variants import risk_document
 from planner.sizing.sizers import Sizers
-from planner.whatif.risk import Chance, Hedging, assess_risk, mean_of_worst, read_futures
+from planner.whatif.risk import Chance, assess_risk, read_futures
 from planner.whatif.shortfall import commitments, short_quarters
 from planner.whatif.sweep import VariantRuns
 from planner.whatif.variants import ProcessExecutor, Variant, VariantPlanner, WorkerConfig
 from tests.stated import changed
-from tests.whatif.conftest import planner_of
 
 SCENARIO = """\
 format: 1
@@ -151,7 +146,7 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     def asked(jobs):
         runs = VariantRuns(partial(ProcessExecutor, jobs=jobs), lambda *_: None)
         out = tmp_path / "out"
-        return assess_risk(planner, futures, 6, out, plans=2, runs=runs)
+        return assess_risk(planner, futures, 6, out, runs=runs)
 
     found = asked(jobs=1)
     drawn = futures.drawn(planner, 6)
@@ -163,111 +158,10 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
         assert chance.short == sum(chance.quarter in one for one in short)
         assert chance.of == 6
     assert sum(chance.short for chance in found.chances) > 0
-    assert found.choices is not None
-    assert len(found.choices.plans) == 2
-    for plan in found.choices.plans[1:]:
-        labels = planner.inputs(drawn[0]).scenario.horizon.labels
-        bought = tuple(
-            Order(one.offer, one.site, labels.index(one.quarter), one.count)
-            for one in plan.purchased
-        )
-        holder = VariantPlanner(replace(planner.config, purchases=bought))
-        alone = [holder.figures(variant) for variant in drawn]
-        costs = [one.cost_cents for one in alone if one.cost_cents is not None]
-        assert plan.costs_cents == tuple(sorted(costs))
-        assert plan.short == len(alone) - len(costs)
-        assert plan.worst_cents == max(costs)  # of 6 futures, the worst 5 % are one
-        for known, one in zip(each, alone, strict=True):
-            assert one.cost_cents is None or one.cost_cents >= known.cost_cents
-            assert sum(line.count for line in one.acquired) in (0, sum(b.nodes for b in bought))
-    ranks = [(plan.short, plan.worst_cents) for plan in found.choices.plans]
-    assert ranks[found.choices.best] == min(ranks)
-    assert found.choices.best > 0, "or the scenario is a poor example"
-    assert found.choices.bound_cents <= found.choices.plans[found.choices.best].worst_cents
     golden("risk.md", render(risk_document(found)))
     some = changed(found, futures=8, without_plan=2)
     assert "of the 6 futures with a plan, nine in ten cost" in render(risk_document(some))
-    svg = ElementTree.fromstring(picture_file(cost_bands(found)))
-    assert "Cost of Futures over 6 futures" in {element.text for element in svg.iter()}
     assert asked(jobs=2) == found
-
-
-APART = """\
-format: 1
-name: Apart
-horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-09-01}
-budget: {capex_usd: {total: 500000}}
-fleet:
-  own-h100: {node_type: xe9680-h100, count: 1}
-  own-h200: {node_type: xe9680-h200, count: 1}
-offers:
-  h100: {node_type: xe9680-h100, kind: buy, lead_time_weeks: 4, maximum: 1, price_usd: 300000}
-  h200: {node_type: xe9680-h200, kind: buy, lead_time_weeks: 4, maximum: 1, price_usd: 300000}
-jobs:
-  one: {fixed: {gpus: 1}, gpu_types: [h100-80gb-sxm], count: 8}
-  two: {fixed: {gpus: 1}, gpu_types: [h200-141gb-sxm], count: 8}
-"""
-
-
-def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
-    planner = planner_of(tmp_path, APART)
-    counts = ((9, 8), (8, 9), (10, 8), (16, 8))
-    named = ("jobs", "one", "count"), ("jobs", "two", "count")
-    drawn = [Variant((), tuple(map(Override.of, named, each))) for each in counts]
-    known = [planner.figures(variant) for variant in drawn]
-    assert [one.result for one in known] == ["proved"] * 4
-    search = Hedging(planner, drawn, known)
-    first = search.propose((0, 2))
-    assert first is not None
-    purchased, futures, bound_cents = first
-    assert (search.apart, futures) == (0, 2)
-    assert [(one.offer, one.quarter, one.count) for one in purchased] == [("h100", "2027Q1", 1)]
-    assert bound_cents <= min(one.cost_cents or 0 for one in known)
-    second = search.propose((1, 3))
-    assert second is not None
-    assert (search.apart, second[1], second[0]) == (1, 3, purchased)
-
-
-ON_AN_API = """\
-format: 1
-name: On an API
-horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-09-01}
-offers:
-  h100: {node_type: xe9680-h100, kind: buy, lead_time_weeks: 4}
-apis:
-  hosted: {model: llama-3.1-8b, usd_per_million_input_tokens: 0.2, usd_per_million_output_tokens: 1}
-jobs:
-  rare:
-    serve:
-      model: llama-3.1-8b
-      load: {requests_per_second: 0.01, input_tokens: 1000, output_tokens: 500}
-    api: allowed
-"""
-
-
-def test_purchases_are_searched_beside_the_apis(tmp_path):
-    planner = planner_of(tmp_path, ON_AN_API)
-    drawn = [Variant((), ())]
-    (known,) = [planner.figures(variant) for variant in drawn]
-    assert Hedging(planner, drawn, [known]).propose((0,)) == ((), 1, known.cost_cents)
-
-
-def test_nothing_is_proposed_where_no_purchases_hold_any_future(tmp_path):
-    planner = planner_of(tmp_path, APART)
-    asked = ("policies.shortage=drop", "jobs.one.count=999")
-    drawn = [Variant((), tuple(map(Override.parse, asked)))]
-    known = [planner.figures(variant) for variant in drawn]
-    assert (known[0].result, known[0].short) == ("proved", ("one",))
-    search = Hedging(planner, drawn, known)
-    assert search.propose((0,)) is None
-    assert search.apart == 1
-
-
-def test_the_bad_cases_are_the_worst_twentieth():
-    assert mean_of_worst([1]) == 1
-    assert mean_of_worst(list(range(20))) == 19
-    assert mean_of_worst(list(range(21))) == 19  # of 19 and 20, rounded down
-    assert mean_of_worst(list(range(100))) == 97
 
 
 def test_confidence_narrows_with_more_futures():

@@ -238,15 +238,13 @@ def _asides(plan: Plan) -> Iterator[str]:
 
 
 def alarms_section(traced: TracedPlan) -> Iterator[Block]:
-    """List pools without a free GPU, orders that are due, and the least used pool."""
+    """List pools without a free GPU."""
     plan, told = traced.plan, []
     each = {facts.node_type: facts.gpus for facts in plan.node_types}
-    shares: list[tuple[float, str]] = []
     for pool in plan.pools:
         name = f"{pool.node_type} @ {pool.site}"
         hours = enumerate(zip(pool.gpu_hours_used, pool.gpu_hours, strict=True))
         held = {at: used / every for at, (used, every) in hours if every}
-        shares += [(share, f"{name} in {plan.quarters[at]}") for at, share in held.items()]
         full = [
             at
             for at in held
@@ -259,17 +257,8 @@ def alarms_section(traced: TracedPlan) -> Iterator[Block]:
                 f"{name}: no GPU{beside} is free all quarter in {when}; jobs hold at least "
                 f"{percent(min(held[at] for at in full), 0)} of its GPU-hours there."
             )
-    told += [
-        f"{line.offer} for {line.quarter} must be ordered by {line.order_by}, before or on the day "
-        "of this plan."
-        for _, line in traced.bill
-        if line.order_by <= plan.as_of
-    ]
     if told:
         yield Bullets(tuple(told), tone="warning")
-    if shares:
-        least, where = min(shares)
-        yield Paragraph(f"Used the least: {where}, {percent(least, 0)} of its GPU-hours.")
     yield Fields((("Use above which an alarm is raised, and who answers it", Blank()),))
 
 
@@ -333,19 +322,6 @@ def sites_section(traced: TracedPlan) -> Iterator[Block]:
             f"? where the catalog gives no nameplate power: {listed(sorted(lacking))}. The fleet "
             f"entry or the offer can state {code('max_power_kw')}.",
             tone="warning",
-        )
-    shown = [(limit.figure, limit.of_node) for limit in limits_of(plan)]
-    shown.append(("mean_power_kw", "mean draw"))
-    estimated = {
-        key: f"{name} of {listed(types)}"
-        for key, name in shown
-        if (types := [one.node_type for one in plan.node_types if key in one.estimated])
-    }
-    if estimated:
-        yield Paragraph(
-            f"Estimated, as nobody published them: {'; '.join(estimated.values())}. State yours at "
-            f"the fleet entry or the offer ({listed([code(key) for key in estimated])}).",
-            tone="faint",
         )
     if sentences := list(filter(None, map(_about, plan.sites))):
         yield Paragraph(" ".join(sentences))

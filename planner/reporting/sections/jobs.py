@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from itertools import groupby
-from math import log
 from operator import attrgetter
 from typing import NamedTuple
 
-from planner.inputs.scenario.quarter import Quarter
 from planner.planning.plan import ApiComparison, Plan, PlannedJob
 from planner.reporting.document import (
     Block,
@@ -61,12 +58,6 @@ _DECIDING = {
     "replicas_for_load",
 }
 """Results of rules on which the count of GPUs rests."""
-VERDICTS = {
-    "confirmed": "confirmed",
-    "undecided": "undecided, its time ended before it could say",
-    "unfounded": "disagrees without ground: what it says contradicts the program itself",
-}
-"""What a second opinion means."""
 
 
 def some_share(plan: Plan) -> bool:
@@ -132,11 +123,10 @@ def jobs_section(traced: TracedPlan) -> Iterator[Block]:
         if one is None or not (one.gpu_capacity_mb and (one.gpu_memory_mb or name == "capacity")):
             return "" if one is None else "–"
         stem = f"sizings[{job.sizing}].candidates[{row[1]}].gpu"
-        trace = traced.job_anchor[job.name]
         if name != "fill":
-            return traced.at(f"{stem}_{name}_mb", trace="" if name == "capacity" else trace)
+            return traced.at(f"{stem}_{name}_mb")
         need, offer = (traced.read.at(f"{stem}_{of}_mb") for of in ("memory", "capacity"))
-        return traced.figure(need / offer, "per_cent", trace)
+        return traced.figure(need / offer, "per_cent")
 
     def placed_on(row: _Row) -> str:
         one = candidate(row)
@@ -429,16 +419,6 @@ def shortage_section(traced: TracedPlan) -> Iterator[Block]:
             f"Dropping others of the same priorities might be cheaper, by at most {off}.",
             tone="warning",
         )
-    if shortage.steps:
-        yield Paragraph("Other solvers were asked for each step again that is proved:")
-        lines = []
-        for step in shortage.steps:
-            claim = f"cost of whatever keeps as much: no less than {usd(step.least)}"
-            if step.counted:
-                claim = f"{step.counted}: no fewer than {step.least:,}"
-            said = (f"{one.solver}: {VERDICTS[one.verdict]}" for one in step.second_opinions)
-            lines.append(f"{claim}: {'; '.join(said)}")
-        yield Bullets(tuple(lines))
     for job in shortage.jobs:
         also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
         asked = range_of(job.asked)
@@ -452,9 +432,6 @@ def shortage_section(traced: TracedPlan) -> Iterator[Block]:
 
 _SMALL = 100
 """Beyond this multiple of the traffic, nobody asks where the API becomes dearer."""
-_QUARTER_DAYS = 91
-_FAR_DAYS = 3650
-"""Beyond this many days, nobody asks when traffic will have grown."""
 
 
 def apis_section(traced: TracedPlan) -> Iterator[Block]:
@@ -525,8 +502,6 @@ class _Serves(NamedTuple):
     replicas: int
     counted: str
     """The place of their number in plan.json."""
-    beside: float
-    """What replicas on other GPU types take of the same traffic, in requests per second."""
 
 
 def traffic_section(traced: TracedPlan) -> Iterator[Block]:
@@ -539,8 +514,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(
         "Requests per second at the peak, and what the replicas are planned for at the most "
         f"(Takes). Times are expected at the {at} percentile at the peak of the busiest "
-        "quarter: an estimate by the rules under serving/, not a measurement. Full is when growth "
-        "as in the last quarters takes up what is left.",
+        "quarter: an estimate by the rules under serving/, not a measurement.",
         tone="faint",
     )
 
@@ -571,7 +545,6 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("Takes", "number", takes),
         ("Replicas", "number", replicas),
         *columns_for((("TTFT, ms", "ttft_ms"), ("TPOT, ms", "tpot_ms")), figure),
-        ("Full", "text", lambda row: _full(plan, row)),
         caption="Replicas: how many, and of how many GPUs each",
     )
     if told := at_full_rate(row.candidate for row in rows):
@@ -592,9 +565,11 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     def of(place: int) -> _Serves:
         return first[plan.endpoints[place].job]
 
-    def rate(place: int, tokens: str) -> Cell:
-        stem = f"endpoints[{place}]"
-        cents, every = (traced.read.sum(f"{stem}.{name}[*]") for name in ("cost_cents", tokens))
+    def rate(place: int) -> Cell:
+        cents, every = (
+            traced.read.sum(f"endpoints[{place}].{name}[*]")
+            for name in ("cost_cents", "million_tokens")
+        )
         return traced.figure(cents / every, "rate")
 
     yield table(
@@ -605,13 +580,10 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         *traced.figures(
             "endpoints[{}]", ("M tokens", "million_tokens[*]"), ("GPUs, USD", "cost_cents[*]")
         ),
-        *columns_for(
-            (("USD/M tokens", "million_tokens"), ("If full", "full_million_tokens")), rate
-        ),
+        ("USD/M tokens", "number", rate),
         caption="At once: requests that a replica must be allowed to hold (max_num_seqs); Answer: "
         "time to its end; tokens are those of the horizon at mean traffic, their cost that of the "
-        "GPUs held, of owned ones what running them costs; If full: if as much arrived all day as "
-        "replicas take",
+        "GPUs held, of owned ones what running them costs",
     )
 
 
@@ -637,42 +609,17 @@ def _rows_of_job(
         candidate, serving = candidates[places[way]], candidates[places[way]].serving
         if serving is None:
             continue
-        others = [
-            (units, other.planned_requests_per_second)
-            for name, units in job.replicas
-            if name != way and (other := candidates[places[name]].serving) is not None
-        ]
         here = labels.get(way, plan.quarters)
         found = []
         for quarter, units in enumerate(job.units):
             mine = counts[way][quarter] if way in counts else candidate.replicas_in(quarter)
             if units and mine and plan.quarters[quarter] in here:
-                beside = sum(replicas[quarter] * rate for replicas, rate in others)
-                found.append((quarter, (serving.peaks[quarter], mine, beside)))
+                found.append((quarter, (serving.peaks[quarter], mine)))
         place = f"sizings[{job.sizing}].candidates[{places[way]}]"
-        for (_, replicas, beside), alike in groupby(found, key=lambda one: one[1]):
+        for (_, replicas), alike in groupby(found, key=lambda one: one[1]):
             span = tuple(quarter for quarter, _ in alike)
             by_quarter = f"_by_quarter[{span[-1]}]" * bool(candidate.replicas_by_quarter)
             counted = f"{place}.replicas{by_quarter}"
             if job.replicas:
                 counted = f"jobs[{at}].replicas[{number}][1][{span[-1]}]"
-            yield _Serves(job, candidate, serving, place, span, replicas, counted, beside)
-
-
-def _full(plan: Plan, row: _Serves) -> str:
-    """Return the quarter in which more is planned for, or the month by which growth takes the rest.
-
-    What is planned for the last quarter holds until its end; growth goes on from there.
-    """
-    peaks, last = row.serving.peaks, len(plan.quarters) - 1
-    takes = row.replicas * row.serving.planned_requests_per_second + row.beside
-    for later in range(row.quarters[-1] + 1, len(plan.quarters)):
-        if peaks[later] > takes:
-            return plan.quarters[later]
-    growth = peaks[last] / peaks[last - 1] if last and peaks[last - 1] else 1
-    if growth <= 1 or not peaks[last]:
-        return "–"
-    days = _QUARTER_DAYS * log(takes / peaks[last]) / log(growth)
-    if days > _FAR_DAYS:
-        return "–"
-    return f"{(Quarter.parse(plan.quarters[last]) + 1).start + timedelta(days=days):%Y-%m}"
+            yield _Serves(job, candidate, serving, place, span, replicas, counted)

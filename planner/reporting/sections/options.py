@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
@@ -42,13 +41,11 @@ from planner.reporting.traced import TracedFile, TracedPlan
 from planner.whatif.alternatives import AlternativePlan, Alternatives, Best
 from planner.whatif.results import PlanSummary, summary_of
 
-_TRACE = "how-options"
 _CHEAPEST = "the cheapest"
 _NONE = "–"
 _MOST_NAMED = 10
 """The most jobs that a line names if a table below has them all."""
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
-_COUNTED = {"node types": "node type", "quarters waited": "quarter", "moves": "unit"}
 _UNITS_SHORT = (
     "Units without room on what is owned: the fewest there can be in each quarter, the highest "
     "priority first. A model that is not tuned leaves its deployment short"
@@ -91,27 +88,19 @@ def same_nodes(one: PlanSummary, other: PlanSummary) -> bool:
 
 
 def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
-    """Return whether a plan keeps as many jobs for less, or more for no more.
-
-    The important jobs come first.
-    """
+    """Return whether a plan keeps all that another does for less, or more for no more."""
     if one is None or one.cost_cents is None or plan.cost_cents is None:
         return False
-    # Dropped ones, with units that are short, come before delayed ones, higher priorities first.
-    more: Counter[tuple[int, int]] = Counter()
-    for sign, figures in ((1, one), (-1, plan)):
-        for priority, dropped, delayed in figures.short_by_priority:
-            more[0, -priority] += sign * dropped
-            more[1, -priority] += sign * delayed
-        for priority, units in figures.units_short_by_priority:
-            more[0, -priority] += sign * units
-    first = next((more[step] for step in sorted(more) if more[step]), 0)
-    keeps = len(one.short) <= len(plan.short) and first <= 0
-    return keeps and (one.cost_cents, first) < (plan.cost_cents, 0)
+    keeps = (
+        {*one.short} <= {*plan.short}
+        and {*one.dropped} <= {*plan.dropped}
+        and one.given_way <= plan.given_way
+    )
+    return keeps and (one.cost_cents, one.given_way) < (plan.cost_cents, plan.given_way)
 
 
 def cheaper_ones(found: Alternatives) -> list[AlternativePlan]:
-    """Return plans that keep as many jobs as the cheapest for less, or more for no more.
+    """Return plans that keep all that the cheapest does for less, or more for no more.
 
     They may do what the scenario does not allow; or, without settings, the cheapest is not
     proved.
@@ -189,9 +178,7 @@ def _best(best: Best) -> str:
 
 
 def _valued(value: float, unit: str) -> str:
-    if unit == "W":
-        return f"{value / 1000:,.2f} kW"
-    return f"{value:g} %" if unit == "% free" else count_of(round(value), _COUNTED[unit])
+    return f"{value:g} %" if unit == "% free" else count_of(round(value), "node type")
 
 
 # The options as rows of one table
@@ -366,7 +353,7 @@ def _found(
 
 
 def _file(found: Alternatives) -> TracedFile:
-    return TracedFile(found, "alternatives.json", _TRACE)
+    return TracedFile(found, "alternatives.json")
 
 
 def alternatives_document(found: Alternatives) -> Document:
@@ -479,7 +466,6 @@ def _where() -> Paragraph:
     return Paragraph(
         f"alternatives.json has these plans, with their settings for {code('planner plan')}.",
         "faint",
-        _TRACE,
     )
 
 

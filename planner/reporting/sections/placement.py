@@ -172,17 +172,6 @@ def shared_section(traced: TracedPlan) -> Iterator[Block]:
             )
         there = f", all in {code('placements')} of plan.json"
         yield from rest(len(rows) - most_lines, "row", there)
-    if saving := plan.partition_saving:
-        cost = f"{usd(saving.cents or 0)} net present cost"
-        told = f"Parts of GPUs save {cost}: the best plan on whole GPUs costs so much more."
-        if saving.outcome == "no other plan":
-            told = "On whole GPUs alone no plan keeps all of these jobs."
-        elif saving.cents is None:
-            told = "What parts of GPUs save is open: the plan or the one on whole GPUs was not "
-            told += "proved."
-        elif not saving.cents:
-            told = "Parts of GPUs save nothing: a plan on whole GPUs costs no more."
-        yield Paragraph(told)
 
 
 def _parts_of(use: NodeUse) -> Iterator[tuple[str, str, str]]:

@@ -15,7 +15,6 @@ from planner.reporting.document import (
     Bullets,
     Cell,
     Fields,
-    Fold,
     Heading,
     Paragraph,
     columns_for,
@@ -33,7 +32,7 @@ from planner.reporting.format import (
     usd,
     with_code,
 )
-from planner.reporting.sections.jobs import VERDICTS, deciding_steps, kept_candidates
+from planner.reporting.sections.jobs import deciding_steps, kept_candidates
 from planner.reporting.sections.variants import risk_rows
 from planner.reporting.traced import TracedPlan
 
@@ -42,12 +41,9 @@ def near_miss_section(traced: TracedPlan) -> Iterator[Block]:
     """Show small changes that save much, most first; nothing if none was found."""
     lines = []
     for one in sorted(traced.plan.near_misses, key=lambda one: -one.saved_cents):
-        targets = listed([f"{key} {ms:,.0f}" for key, ms in one.latency_ms])
         freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}; "
         change = f"{percent(one.share, 0)} less traffic of {one.job}"
-        if one.latency_ms:
-            change, freed = f"{percent(one.share, 0)} more time for {one.job} ({targets})", ""
-        elif one.units:
+        if one.units:
             change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
         if one.policy:
             change = f"jobs free to change GPU type between quarters ({code(one.policy)})"
@@ -196,7 +192,6 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
             f"Likelihoods are shares of {count_of(found.futures, 'future')} drawn with seed "
             f"{found.seed}, each planned as if it were known; figures stand in risk.json.",
             "faint",
-            "how-risk",
         )
     likely = Blank(f"{code('planner risk FUTURES --out DIR')}, then report again")
     yield Fields(
@@ -213,6 +208,12 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 _FEW_FILES = 8
+_VERDICTS = {
+    "confirmed": "confirmed",
+    "undecided": "undecided, its time ended before it could say",
+    "unfounded": "disagrees without ground: what it says contradicts the program itself",
+}
+"""What a second opinion means."""
 _APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
 
 
@@ -228,7 +229,7 @@ def proof_section(traced: TracedPlan) -> Iterator[Block]:
     if proof.second_opinions:
         least = ", no plan costs less than {}"
         said = (
-            f"{one.solver}: {VERDICTS[one.verdict]}"
+            f"{one.solver}: {_VERDICTS[one.verdict]}"
             f"{'' if one.bound_cents is None else least.format(usd(one.bound_cents))}"
             for one in proof.second_opinions
         )
@@ -340,8 +341,8 @@ def sign_off_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def how_section(traced: TracedPlan) -> Iterator[Block]:
-    """Explain each kind of figure that the sections before this one show."""
+def how_section(_: TracedPlan) -> Iterator[Block]:
+    """Say how to read the sum behind a figure."""
     yield Paragraph(
         "Every figure is a sum over plan.json, or over the file that its sum begins with. The page "
         "shows the sum where the figure is pointed at, the workbook on its last sheet. "
@@ -349,86 +350,3 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
         f"{code('nodes[origin=owned]')} are the nodes that were owned, {code('count()')} counts "
         "what stands there. Cents, W and MB there are USD, kW and GB here."
     )
-    costs = [
-        Paragraph(f"{line.name.capitalize()}: {line.explanation}.", anchor=f"how-cost-{place}")
-        for place, line in enumerate(traced.plan.costs)
-    ]
-    for anchor, (title, text) in _HOW.items():
-        if any(trace.startswith(anchor) for trace in traced.traces):
-            words = Paragraph(text.format(assumptions=traced.section("assumptions")))
-            yield Fold(title, anchor, (words, *(costs if anchor == "how-cost" else ())))
-
-
-_HOW = {
-    "how-cost": ("Cost", "Each kind of cost is summed over nodes:"),
-    "how-proof": (
-        "Net present cost and its bound",
-        "The net present cost is the sum of all present values, and what the search makes least.",
-    ),
-    "how-spare": (
-        "Spare nodes",
-        "Planned anew without any spare node, at no place, the best plan costs so much less.",
-    ),
-    "how-optimism": (
-        "Optimism bias",
-        "Purchases, in present value, times the share that the scenario states, added to the net "
-        "present cost. The UK Green Book asks for such an adjustment; the rule "
-        "`policies/steep-optimism-bias` names where, and its range for equipment.",
-    ),
-    "how-bill": (
-        "Bill of materials",
-        "Nodes times the price of one; rents and reservations count in each quarter that is paid. "
-        "An order is placed the lead time before its quarter.",
-    ),
-    "how-let-go": (
-        "Owned nodes let go",
-        "What is saved is what these nodes cost within the horizon if they are kept, less what "
-        "they still cost: those switched off need support where the contract says so. The net "
-        "present cost falls by that and by what a sale brings, less what a node that is sold would "
-        "have brought right after the horizon.",
-    ),
-    "how-need": (
-        "Units",
-        "As the scenario states them, growth included; those of a derived job follow from the job "
-        "that it serves.",
-    ),
-    "how-use": (
-        "GPUs and nodes",
-        "Counted over the placements of the plan. Hours are GPUs times the hours of a quarter; a "
-        "spare node is in service and runs nothing.",
-    ),
-    "how-break-even": (
-        "Break-even",
-        "Of one node: bought, less what it is worth at the end, and rented for every hour.",
-    ),
-    "how-margins": (
-        "Margins",
-        "Of a budget: what is left of it, over what the price adds to it, support included. Of a "
-        "price beside a rent: the difference of one node bought and rented, over what of its cost "
-        "moves with that price. Of a limit: allowed less taken. Days: from that of the plan to the "
-        "order, and from there to the end of a sale.",
-    ),
-    "how-teams": (
-        "Charges",
-        "The net present cost of each pool and quarter is shared by the GPUs held there.",
-    ),
-    "how-serving": (
-        "Traffic and latency",
-        "Requests per second are those of the scenario at the peak; what a replica takes and how "
-        "long users wait follows from the rules under serving/, as the sums of the job show.",
-    ),
-    "how-apis": (
-        "APIs",
-        "Tokens at mean traffic times the prices by the token that the scenario states.",
-    ),
-    "how-site": (
-        "Power and space",
-        "Nodes in service times what the catalog or the scenario says of one.",
-    ),
-    "how-settings": (
-        "Parameters",
-        "Stated in the scenario, or given by the rule that {assumptions} names. What GPUs offer is "
-        "their memory less the headroom.",
-    ),
-}
-"""By anchor: a title, and how figures of this kind come about."""

@@ -190,7 +190,7 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
 
     def days(place: int, title: str) -> Cell:
         known = days_of[title](place)
-        return "" if known is None else traced.figure(known, "count", "how-margins")
+        return "" if known is None else traced.figure(known, "count")
 
     def what(place: int) -> str:
         line = lines[place]

@@ -8,7 +8,7 @@ from math import inf
 from typing import NamedTuple
 
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.planning.accounts import LimitMargin, Meets
+from planner.planning.accounts import LimitMargin
 from planner.reporting.document import (
     Blank,
     Block,
@@ -41,7 +41,7 @@ _NAMED = 4
 _NONE = "–"
 _BIAS = Blank(f"{code('finance.optimism_bias:')} of the scenario")
 _ENDS = ("low", "high")
-_FILE, _TRACE = "sensitivity.json", "how-sensitivity"
+_FILE = "sensitivity.json"
 
 
 def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
@@ -65,7 +65,7 @@ def sensitivity_document(found: Sensitivity) -> Document:
 
 
 def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
-    known = TracedFile(found, _FILE, _TRACE)
+    known = TracedFile(found, _FILE)
     ends = tuple(
         f"{one.name}, {moved_text(one.unit, end.by)}, {short_text(end.figures) or 'none'}"
         for one in found.swings
@@ -93,7 +93,6 @@ def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
             f"changes of the net present cost in USD. {_FILE} has these plans, with the "
             f"settings that {code('planner plan')} makes each with again.",
             "faint",
-            _TRACE,
         ),
         *tornado(found),
         *_swings(found, known),
@@ -250,9 +249,6 @@ def _end(moved: Moved, base: int) -> End:
     return added / 100, f"{words}, {side}"
 
 
-_KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved", "hourly": "rented by the hour"}
-_LEVERS = {"energy": "price of energy", "support": "support"}
-"""Costs whose price the sensitivity moves, by its name there."""
 _FLIPS, _FAR = 3, 1.0
 """The most values on page 1, and the share beyond which none is shown."""
 _ROOMS: dict[str, tuple[str, Style]] = {
@@ -264,6 +260,9 @@ _ROOMS: dict[str, tuple[str, Style]] = {
 }
 
 
+_RENTED = "renting a node that is used in all hours is cheaper than buying it"
+
+
 class _Flip(NamedTuple):
     """How far a figure may move, and what then opposes the plan."""
 
@@ -271,7 +270,6 @@ class _Flip(NamedTuple):
     name: str
     at: Cell
     then: str
-    left: Cell = _NONE
 
 
 def flips_table(traced: TracedPlan) -> Iterator[Table]:
@@ -280,7 +278,7 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
     Nothing if no price or limit opposes the plan.
     """
     found = traced.beside.sensitivity
-    near = sorted((*_prices(traced), *_levers(found)), key=lambda flip: abs(flip.by))
+    near = sorted((*_rented(traced), *_turned(found)), key=lambda flip: abs(flip.by))
     apart: dict[tuple[str, str], _Flip] = {}
     for flip in near:
         if abs(flip.by) <= _FAR:
@@ -290,9 +288,15 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
     if rooms := [(room, one) for room, one in rooms if one.value]:
         room, one = min(rooms, key=lambda room: float(room[0].left.value / room[1].value))
         style, quarter = _ROOMS[room.what][1], traced.plan.quarters[room.quarter]
-        left, takes = (traced.figure(of, style, "how-margins") for of in (room.left, one))
+        left, takes = (traced.figure(of, style) for of in (room.left, one))
         then = f"is all that is left in {quarter}; one more node takes {takes.text}"
         flips.append(_Flip(0, _title(room), left, then))
+    if budgets := traced.plan.budgets:
+        at = min(range(len(budgets)), key=lambda at: budgets[at].left_cents)
+        limit, spent = (traced.read.at(f"budgets[{at}].{of}_cents") for of in ("limit", "spent"))
+        name = f"Budget for {SPENDS[budgets[at].spend]} in {budgets[at].quarter or 'all'}, USD"
+        left = traced.figure(limit - spent, "usd")
+        flips.append(_Flip(0, name, left, "is all that is left of it"))
     anew = "planned anew where it says so" if found else "worked out from the plan as it is"
     if flips:
         yield table(
@@ -300,38 +304,36 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
             ("What would flip the decision", "text", lambda flip: flip.name),
             ("How far", "number", lambda flip: flip.at),
             ("Then", "text", lambda flip: flip.then),
-            caption=f"Switching values, the nearest first, {anew}; last, the tightest limit other "
-            "than money",
+            caption=f"Switching values, the nearest first, {anew}; last, the tightest limit "
+            "and the tightest budget",
         )
 
 
 def _margins(traced: TracedPlan) -> Iterator[Block]:
-    """Show prices until a budget is exhausted; then what is left under limits."""
-    flips = sorted(_prices(traced), key=lambda flip: (flip.by < 0, abs(flip.by)))
-    if flips:
+    """Show prices until renting is cheaper; then what is left under limits."""
+    if flips := sorted(_rented(traced), key=lambda flip: (flip.by < 0, abs(flip.by))):
         yield Paragraph(
-            "How far each price may move by itself, at most, before this plan exceeds a budget or "
-            "is no longer the cheaper way. Worked out from the plan as it is, with every job and "
-            "every node kept; planned anew, it may turn to other nodes sooner."
+            "How far each price may move by itself before renting a node is cheaper than buying "
+            "it. Worked out from the plan as it is, with every job and every node kept; planned "
+            "anew, it may turn to other nodes sooner."
         )
         yield table(
             flips,
             ("Price", "text", lambda flip: flip.name),
             ("At most", "number", lambda flip: flip.at),
             ("Then", "text", lambda flip: flip.then),
-            ("Left until then, USD", "number", lambda flip: flip.left),
-            caption="Prices, the nearest limit first; below zero is down",
+            caption="Prices, the nearest first; below zero is down",
         )
     elif traced.beside.sensitivity is None:
         yield Paragraph(
-            "No budget limits a price, and nothing that is bought could be rented: only planning "
-            "anew tells at which price another plan becomes the cheaper one."
+            "Nothing that is bought could be rented: only planning anew tells at which price "
+            "another plan becomes the cheaper one."
         )
 
     def cell(room: LimitMargin, name: str) -> Cell:
         known = getattr(room, name)
         style = _ROOMS[room.what][1]
-        return _NONE if known is None else traced.figure(known, style, "how-margins")
+        return _NONE if known is None else traced.figure(known, style)
 
     amounts = {"Taken": "taken", "Allowed": "allowed", "Left": "left", "One node takes": "one"}
     if rooms := list(traced.capacity.limit_margins()):
@@ -350,60 +352,25 @@ def _title(room: LimitMargin) -> str:
     return _ROOMS[room.what][0].format(*of)
 
 
-def _levers(found: Sensitivity | None) -> Iterator[_Flip]:
-    """Yield where the plan changes with what is no price of its own, such as growth."""
-    for place, swing in enumerate(found.swings if found else ()):
-        if found and swing.unit == "share" and not swing.name.startswith("price of "):
-            for number in range(len(swing.turns)):
-                yield _turned(found, place, number, swing.name.capitalize())
+def _rented(traced: TracedPlan) -> Iterator[_Flip]:
+    """Yield how far prices may move until renting a node is cheaper than buying it."""
+    for offer, by in traced.accounts.price_turns().items():
+        yield _Flip(float(by.value), f"Price of {offer}", traced.figure(by, "margin"), _RENTED)
 
 
-def _turned(found: Sensitivity, place: int, number: int, name: str) -> _Flip:
-    """Return a turning point that planning anew has found, and what is acquired beyond it."""
-    after = found.swings[place].turns[number].after
-    known = TracedFile(found, _FILE, _TRACE)
-    at = known.at(f"swings[{place}].turns[{number}].after.by", "margin")
-    told = f"another plan ({acquired_short(after.figures.acquired)})"
-    if after.figures.cost_cents is None:
-        told = NO_PLAN if after.figures.result == "infeasible" else f"{NO_PLAN} found in time"
-    return _Flip(after.by, name, at, f"planned anew, the plan turns: {told}")
-
-
-def _prices(traced: TracedPlan) -> Iterator[_Flip]:
-    """Yield what each price meets first in either direction: a limit, or a turning point."""
-    accounts, found = traced.accounts, traced.beside.sensitivity
-    for price in accounts.prices():
-        offers = sorted({traced.plan.acquisitions[place].offer for place in price.lines})
-        name, lever = f"Price of {price.kind}", _LEVERS.get(price.kind)
-        if price.cost is None:
-            how = _KINDS[price.kind]
-            name = f"All prices of what is {how}, together"
-            if price.node_type is not None:
-                name = f"Price of {price.node_type}, {how} ({listed(offers)})"
-        if len(offers) == 1 and price.node_type is not None:
-            lever = f"price of {offers[0]}"
-        turns = [
-            _turned(found, place, number, name)
-            for place, swing in enumerate(found.swings if found else ())
-            if found and swing.name == lever
-            for number in range(len(swing.turns))
-        ]
-        for meets, sign in ((accounts.met_by_rise(price), 1), (accounts.met_by_fall(price), -1)):
-            flips = [flip for flip in turns if flip.by * sign > 0][:1]
-            if meets is not None:
-                at = traced.figure(meets.by, "margin", "how-margins")
-                left: Cell = _NONE
-                if meets.left is not None:
-                    left = traced.figure(meets.left, "usd", "how-margins")
-                flips.insert(0, _Flip(float(meets.by.value), name, at, _then(traced, meets), left))
-            if flips:
-                yield min(flips, key=lambda flip: abs(flip.by))
-
-
-def _then(traced: TracedPlan, meets: Meets) -> str:
-    """Say such as `exceeds the budget for capital in 2027Q3`."""
-    if meets.budget is None:
-        return "renting a node that is used in all hours is cheaper than buying it"
-    budget = traced.plan.budgets[meets.budget]
-    when = f"in {budget.quarter}" if budget.quarter else "in all"
-    return f"exceeds the budget for {SPENDS[budget.spend]} {when}"
+def _turned(found: Sensitivity | None) -> Iterator[_Flip]:
+    """Yield the turning points that planning anew has found, and what is acquired beyond them."""
+    if found is None:
+        return
+    known = TracedFile(found, _FILE)
+    for place, swing in enumerate(found.swings):
+        for number, turn in enumerate(swing.turns if swing.unit == "share" else ()):
+            after = turn.after
+            at = known.at(f"swings[{place}].turns[{number}].after.by", "margin")
+            told = f"another plan ({acquired_short(after.figures.acquired)})"
+            if after.figures.cost_cents is None:
+                told = (
+                    NO_PLAN if after.figures.result == "infeasible" else f"{NO_PLAN} found in time"
+                )
+            then = f"planned anew, the plan turns: {told}"
+            yield _Flip(after.by, swing.name.capitalize(), at, then)

@@ -12,11 +12,9 @@ from planner.inputs.scenario.quarter import nodes_text
 from planner.inputs.text import csv_text, flow
 from planner.planning.traced_figures import NOTHING, TracedFigure
 from planner.reporting.document import (
-    Bands,
     Block,
     Bullets,
     Cell,
-    Chart,
     ColumnKind,
     Document,
     Fields,
@@ -24,7 +22,6 @@ from planner.reporting.document import (
     Getter,
     Heading,
     Paragraph,
-    Series,
     beneath,
     columns_for,
     rest,
@@ -52,12 +49,8 @@ from planner.whatif.actuals import PlannedAndActual
 from planner.whatif.compare import Amount, ChangedOrigin, Comparison, Replay
 from planner.whatif.results import Acquired, PlanSummary
 from planner.whatif.risk import (
-    WORST_PER_CENT,
     Chance,
-    PurchasePlan,
-    PurchasePlans,
     Risk,
-    at_percentile,
 )
 from planner.whatif.sweep import SweepRow
 
@@ -228,7 +221,6 @@ def risk_document(found: Risk) -> Document:
             tone="faint",
         ),
         *(Paragraph(told, tone="warning") for told in _caveats(found)),
-        cost_bands(found),
         Heading("Cost"),
         table(
             zip(found.percentiles, found.cost_cents, strict=True),
@@ -251,71 +243,7 @@ def risk_document(found: Risk) -> Document:
             ("Falls short", "number", _share),
             ("95 % confidence", "number", lambda one: " – ".join(map(percent, one.range))),
         ),
-        *(_choices(found, found.choices) if found.choices else ()),
     )
-
-
-def _choices(found: Risk, choices: PurchasePlans) -> Iterator[Block]:
-    """Show purchase plans side by side, and which of them is best in the bad cases."""
-    best, first = choices.plans[choices.best], choices.plans[0]
-    words = (
-        "What is bought and reserved is chosen once, what is rented and what runs where adapts to "
-        "each future, where above it was given too; a plan falls short where it cannot hold all "
-        "jobs, budgets included."
-    )
-    if len(choices.plans) > 1:
-        words += (
-            f" {len(choices.plans)} purchase plans are held against each other. The first is that "
-            "of the scenario as it stands; each other is searched over the futures that are the "
-            "worst for those before it. The best falls short in the fewest futures; of several "
-            f"such, it has the least mean cost of the worst {WORST_PER_CENT} % of futures."
-        )
-    told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."
-    if len(choices.plans) == 1:
-        told = "No purchases were tried beside those of the scenario's own plan."
-    elif best is first:
-        told = "What the scenario's own plan buys is the best of these in the bad cases."
-    elif None not in (best.worst_cents, first.worst_cents) and best.short == first.short:
-        saved = (first.worst_cents or 0) - (best.worst_cents or 0)
-        told += f" Its bad cases cost {money_short(saved)} less, on average."
-
-    def named(one: PurchasePlan) -> str:
-        name = "as the scenario stands"
-        if one.searched is not None:
-            name = f"searched over {count_of(one.searched, 'future')}"
-        return f"{name} (best)" if one is best else name
-
-    def cost(one: PurchasePlan, share: int) -> str:
-        return dollars(at_percentile(one.costs_cents, share)) if one.costs_cents else _NONE
-
-    worst = f"Worst {WORST_PER_CENT} %"
-    yield Heading("What to buy for the bad cases")
-    yield Paragraph(told, tone="strong")
-    yield Paragraph(f"{words} {_bounded(found, choices)}")
-    yield table(
-        choices.plans,
-        ("Bought, and reserved", "text", lambda one: acquired_text(one.purchased)),
-        ("Found", "text", named),
-        ("Falls short", "number", lambda one: percent(one.short / found.futures)),
-        *columns_for((("50 %", 50), ("95 %", 95)), cost),
-        (worst, "number", lambda one: dollars(one.worst_cents or 0) if one.costs_cents else _NONE),
-    )
-
-
-def _bounded(found: Risk, choices: PurchasePlans) -> str:
-    """Say what is known of purchases that were not tried."""
-    all_futures = "all futures that have a plan" if found.without_plan else "all futures"
-    if choices.none_holds_all:
-        return f"It is proved that no purchases hold {all_futures}."
-    best, least = choices.plans[choices.best], f"${dollars(choices.bound_cents)}"
-    told = (
-        f"No purchases that hold {all_futures} can cost less than {least} in the mean of the worst "
-        f"{WORST_PER_CENT} %"
-    )
-    if best.worst_cents is None or best.short > found.without_plan:
-        return f"{told}."
-    gap = 1 - choices.bound_cents / best.worst_cents if best.worst_cents else 0.0
-    return f"{told}: the best here is proved to within {percent(gap)} of the best there can be."
 
 
 def _risk_summary(found: Risk) -> str:
@@ -336,7 +264,7 @@ def _risk_summary(found: Risk) -> str:
 
 def traced_chance(found: Risk) -> Figure:
     """Return how often the plan's nodes fall short, in the quarter in which they do most."""
-    known = TracedFile(found, "risk.json", "how-risk")
+    known = TracedFile(found, "risk.json")
     place = max(range(len(found.chances)), key=lambda at: found.chances[at].short)
     stem = f"chances[{place}]"
     return known.figure(known.read.at(f"{stem}.short") / known.read.at(f"{stem}.of"), "share")
@@ -344,7 +272,7 @@ def traced_chance(found: Risk) -> Figure:
 
 def risk_rows(found: Risk) -> Iterator[tuple[str, str, Cell, Cell, Cell]]:
     """Yield each risk that the futures show: what, evidence, likelihood, GPUs missing, USD more."""
-    known = TracedFile(found, "risk.json", "how-risk")
+    known = TracedFile(found, "risk.json")
     source = f"{count_of(found.futures, 'future')} of {code('planner risk')}"
     most = len(found.cost_cents) - 1
     more = known.read.at(f"cost_cents[{most}]") - known.read.at("base.cost_cents")
@@ -366,39 +294,15 @@ def _share(chance: Chance) -> str:
 def _caveats(found: Risk) -> Iterator[str]:
     if found.base.result != "proved":
         yield "The plan of the scenario as it stands is NOT proved."
-    given = sum(one.not_proved for one in found.choices.plans) if found.choices else 0
     unknown = found.futures - max((one.of for one in found.chances), default=0)
     for number, told in (
         (found.not_proved, "NOT proved within the limits"),
         (found.without_plan, "Without a plan, and so in no figure of cost"),
         (found.giving_way, "With jobs that give way, so that the cost is that of the rest"),
-        (given, "NOT proved within the limits, with purchases that are given"),
         (unknown, "Not known who falls short"),
     ):
         if number:
             yield f"{told}: {count_of(number, 'future')}."
-
-
-def cost_bands(found: Risk) -> Bands:
-    """Picture the share of futures that cost at most so much."""
-    curves = [("each future known", found.costs_cents)]
-    if found.choices:
-        own, best = found.choices.plans[0], found.choices.plans[found.choices.best]
-        curves.append(("bought as it stands", own.costs_cents))
-        if best is not own:
-            curves.append(("bought for the bad cases", best.costs_cents))
-    return Bands(
-        title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
-        says="Share of futures that cost at most so much, net present cost; where purchases are "
-        f"given, of those that they hold. {_risk_summary(found)}",
-        curves=tuple(
-            (name, tuple(cents / 100 for cents in costs)) for name, costs in curves if costs
-        ),
-        marks=tuple(
-            (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
-            for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
-        ),
-    )
 
 
 # Two plans, what differs in the inputs first; and what a replay gives
@@ -406,8 +310,6 @@ def cost_bands(found: Risk) -> Bands:
 OPEN = ("Purchases, rents and releases", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""
 
-_SINCE = "how-since"
-"""The anchor that says in which file the figures stand."""
 _IN_FILE = ", all of them in compare.json"
 _LONGEST = 48
 _ROWS = 500
@@ -416,15 +318,13 @@ _DIGITS = 12
 _STYLES: dict[str, tuple[Style, Style]] = {
     "cents": ("usd", "more_usd"),
     "GPUs": ("count", "more_count"),
-    "share": ("share", "points"),
-    "W": ("kw", "more_kw"),
 }
 """How each unit is written, and how a difference is."""
 
 
 def comparison_document(compared: Comparison, most: int) -> Document:
     """Show the whole comparison; inputs, jobs and warnings up to so many rows each."""
-    known = TracedFile(compared, "compare.json", _SINCE)
+    known = TracedFile(compared, "compare.json")
     quarters = sorted({*compared.before.quarters, *compared.after.quarters})
     before_and_after = columns_for(
         (("Before", "before"), ("After", "after")),
@@ -467,8 +367,6 @@ def comparison_document(compared: Comparison, most: int) -> Document:
             ("Jobs that give way", given_way),
             ("Jobs that run elsewhere", moves),
             ("GPUs in service", _amounts(known, "GPU type", "gpus", compared)),
-            ("Utilization", _amounts(known, "Share", "utilization", compared)),
-            ("Power", _amounts(known, "Site, kW", "power", compared)),
             ("Warnings", _warnings(compared, most)),
             ("Planned and delivered", _amounts(known, "Node type", "deliveries", compared, nodes)),
             ("Forecast and actual demand", _amounts(known, "Job", "demand", compared, units)),
@@ -481,8 +379,7 @@ def comparison_document(compared: Comparison, most: int) -> Document:
     return (
         Heading(f"{compared.before.label} → {compared.after.label}", 1),
         Paragraph(_sentence(compared), tone="strong"),
-        *((Paragraph(legend, "faint", _SINCE),) if body else ()),
-        *_waterfall_chart(known, compared),
+        *((Paragraph(legend, "faint"),) if body else ()),
         *body,
     )
 
@@ -491,7 +388,7 @@ def changes_since(compared: Comparison) -> Iterator[Block]:
     """Show what changed since an earlier plan, and how far its forecast was off."""
     _, *blocks = comparison_document(compared, _ROWS)
     yield from beneath(tuple(blocks))
-    known = TracedFile(compared, "compare.json", _SINCE)
+    known = TracedFile(compared, "compare.json")
     # How far the forecast was off: the sum of all differences over the sum of what came.
     off, came = NOTHING, NOTHING
     for place, one in enumerate(compared.demand):
@@ -612,27 +509,6 @@ def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
             ("Status", "name", lambda row: row[2]),
             whole=after,
         )
-
-
-def _waterfall_chart(known: TracedFile, compared: Comparison) -> Iterator[Chart]:
-    """Chart the cost from before to after, cause by cause, where causes are known."""
-    if not compared.waterfall.steps:
-        return
-    names, stems, _ = zip(*_steps(compared), strict=True)
-    ends = ("before", "after")
-    figures = tuple(
-        known.at(f"{stem}.{'cost' if stem in ends else 'added'}_cents", "usd") for stem in stems
-    )
-    says = "; ".join(f"{name}: {one.text} USD" for name, one in zip(names, figures, strict=True))
-    yield Chart(
-        title="Net present cost, from the plan before to the one after",
-        says=f"{says}.",
-        categories=names,
-        series=(Series("Net present cost", figures),),
-        unit="USD",
-        marks=((0, "before"), (len(names) - 1, "after")),
-        waterfall=True,
-    )
 
 
 def _amounts(
