@@ -92,6 +92,14 @@ class Accounts:
         held = self._read.sum("pools[*].gpu_hours_used[*]")
         return (every - held) / every if every.value else None
 
+    @property
+    def delivered(self) -> TracedFigure | None:
+        """GPU-hours that jobs deliver; None without teams, or if the time of a run is unknown."""
+        charged = self._plan.chargeback
+        if charged is None or any(use.open_gpu_hours for use in charged.teams):
+            return None
+        return self._read.sum("chargeback.teams[*].delivered_gpu_hours")
+
     def price_turns(self) -> dict[str, TracedFigure]:
         """Return how far the price of an offer may move until a node is cheaper rented than bought.
 

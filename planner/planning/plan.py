@@ -340,6 +340,10 @@ class TeamUse(Frozen):
     """Held at the fullest hour of each quarter."""
     gpu_hours: float
     """GPUs held × hours of the quarters."""
+    delivered_gpu_hours: float
+    """Of these, the runs of tuning jobs of known length, and all of other jobs."""
+    open_gpu_hours: float
+    """Of these, what tuning jobs of unknown run time hold."""
     charged_cents: tuple[int, ...]
     """The share of the net present cost, by quarter of use."""
     cost_cents: int
@@ -354,6 +358,8 @@ class EndpointUse(Frozen):
     job: str
     million_tokens: tuple[float, ...]
     """Prompt and answer tokens of each quarter, at mean traffic."""
+    full_million_tokens: tuple[float, ...]
+    """The same if as much arrived all day as its replicas are planned to take."""
     cost_cents: tuple[int, ...]
     """The net present cost of the GPUs that it holds in each quarter, without idle ones."""
 

@@ -9,7 +9,7 @@ they add up to the cost of the plan.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -17,7 +17,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from planner.costs import OF_A_SALE, CostStream, node_costs, owned_costs, present_cents, token_costs
-from planner.inputs.scenario.load import HOUR_SECONDS
+from planner.inputs.scenario.load import HOUR_SECONDS, Load
 from planner.inputs.scenario.site import SITE_LIMITS, SiteLimit
 from planner.inputs.settled import Inputs
 from planner.packing.problem import Pool
@@ -85,6 +85,9 @@ class _Held:
     """The mean over the quarter."""
     occupants: list[tuple[str, int, Occupant]] = field(default_factory=list)
     """The GPU type, the quarter and the occupant."""
+    delivered: Fraction = Fraction(0)
+    """In GPU-hours, like `open`."""
+    open: Fraction = Fraction(0)
 
     @property
     def total(self) -> Fraction:
@@ -147,18 +150,32 @@ def endpoint_uses(placed: Occupancy) -> tuple[EndpointUse, ...]:
     """Return the tokens of each serving job with a load, and the cost of its GPUs, by quarter."""
     inputs, jobs, _, placements = placed
     stated = inputs.scenario.jobs
-    loaded = [job for job in jobs if job.name in stated and stated[job.name].load]
-    if not loaded:
+    loads = [(job, load) for job in jobs if job.name in stated and (load := stated[job.name].load)]
+    if not loads:
         return ()
     shares = _shares(placed, _held(placed, lambda job: job.name), spread=False)
-    return tuple(
-        EndpointUse(
-            job=job.name,
-            million_tokens=_million_tokens(inputs, job.name, job.endpoints()),
-            cost_cents=tuple(round(shares[job.name, at]) for at in range(len(placements))),
+    found = []
+    for job, load in loads:
+        rates = {
+            one.way: Fraction(one.serving.planned_requests_per_second)
+            if one.serving
+            else Fraction()
+            for one in job.sizing.candidates
+        }
+        planned = []
+        for uses in placements:
+            mine = (one for use in uses for one in use.occupants if one.job == job.name)
+            ways = {one.piece: one.way for one in mine}
+            planned.append(sum((rates[way] for way in ways.values()), Fraction()))
+        found.append(
+            EndpointUse(
+                job=job.name,
+                million_tokens=_mean_million_tokens(inputs, job.name, job.endpoints()),
+                full_million_tokens=_million_tokens(inputs, load, planned),
+                cost_cents=tuple(round(shares[job.name, at]) for at in range(len(placements))),
+            )
         )
-        for job in loaded
-    )
+    return tuple(found)
 
 
 def api_uses(inputs: Inputs, jobs: Sequence[SizedJob]) -> Iterator[ApiUse]:
@@ -171,7 +188,7 @@ def api_uses(inputs: Inputs, jobs: Sequence[SizedJob]) -> Iterator[ApiUse]:
                 job=job.name,
                 api=api,
                 illustrative=inputs.scenario.apis[api].quote is None,
-                million_tokens=_million_tokens(inputs, job.name, units),
+                million_tokens=_mean_million_tokens(inputs, job.name, units),
                 cents=tuple(count * cost.cents[at] for at, (count, cost) in enumerate(each)),
                 present_cents=sum(count * cost.present_cents for count, cost in each),
             )
@@ -200,19 +217,21 @@ def api_comparisons(
                 )
 
 
-def _million_tokens(inputs: Inputs, job: str, units: Sequence[int]) -> tuple[float, ...]:
+def _mean_million_tokens(inputs: Inputs, job: str, units: Sequence[int]) -> tuple[float, ...]:
     """Return the prompt and answer tokens of so many units in each quarter, at mean traffic."""
     stated = inputs.scenario.jobs[job]
-    load = stated.load
-    if load is None:
+    if stated.load is None:
         return ()
+    rates = zip(units, stated.peaks(inputs.scenario.horizon), strict=True)
+    mean = 1 / Fraction(stated.load.peak_to_mean)
+    return _million_tokens(inputs, stated.load, (count * peak * mean for count, peak in rates))
+
+
+def _million_tokens(inputs: Inputs, load: Load, rates: Iterable[Fraction]) -> tuple[float, ...]:
+    """Return the tokens of so many requests per second over a quarter, in millions."""
     seconds = Fraction(inputs.settings.hours_per_quarter.value) * HOUR_SECONDS
-    each = (load.input_tokens + load.output_tokens) * seconds / Fraction(load.peak_to_mean)
-    peaks = stated.peaks(inputs.scenario.horizon)
-    return tuple(
-        float(round(count * peak * each / 10**6, 6))
-        for count, peak in zip(units, peaks, strict=True)
-    )
+    each = (load.input_tokens + load.output_tokens) * seconds / 10**6
+    return tuple(float(round(rate * each, 6)) for rate in rates)
 
 
 def _team_use(
@@ -225,6 +244,8 @@ def _team_use(
         team=team,
         gpus=tuple(map(int, held.most(quarters))),
         gpu_hours=float(held.total * placed.hours),
+        delivered_gpu_hours=float(held.delivered),
+        open_gpu_hours=float(held.open),
         charged_cents=charged_cents,
         cost_cents=sum(charged_cents),
         quotas=tuple(
@@ -235,16 +256,32 @@ def _team_use(
 
 
 def _held(placed: Occupancy, line_of: Callable[[SizedJob], Line]) -> dict[Line, _Held]:
-    """Return what each line holds."""
+    """Return what each line holds.
+
+    Of the hours held, a tuning job delivers its run time, and any other job all.
+    """
     found: dict[Line, _Held] = defaultdict(_Held)
     quarter_hours = placed.hours
     of_job = {job.name: job for job in placed.jobs}
     of_id = {node.id: node for node in placed.nodes}
+    run_hours = {
+        (job.name, candidate.way): candidate.hours
+        for job in placed.jobs
+        for candidate in job.sizing.candidates
+    }
     for quarter, uses in enumerate(placed.placements):
         for node, one in ((of_id[use.node], one) for use in uses for one in use.occupants):
-            team, hours = found[line_of(of_job[one.job])], one.gpu_hours(quarter_hours)
+            job = of_job[one.job]
+            team, hours = found[line_of(job)], one.gpu_hours(quarter_hours)
             team.gpus[node.pool, quarter] += hours / quarter_hours
             team.occupants.append((node.gpu_type, quarter, one))
+            run = run_hours[one.job, one.way]
+            if job.kind != "tune":
+                team.delivered += hours
+            elif run is None:
+                team.open += hours
+            else:
+                team.delivered += min(len(one.gpus) * Fraction(run), hours)
     return found
 
 

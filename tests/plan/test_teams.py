@@ -188,7 +188,8 @@ def test_what_a_deployment_holds_counts_for_the_team_of_its_tuning_job(inputs):
     )
     free = used(make_plan(inputs(job)), "green")
     assert free.gpus[1] >= 3
-    assert free.gpu_hours == sum(free.gpus) * 2190
+    assert free.open_gpu_hours == free.gpus[0] * 2190
+    assert free.delivered_gpu_hours == free.gpus[1] * 2190
     quota = f"teams: {{green: {{quota_gpus: {free.gpus[1] - 1}}}, red: {{}}, blue: {{}}}}\n"
     with pytest.raises(InfeasibleError, match="quota of green"):
         make_plan(inputs(job + quota))

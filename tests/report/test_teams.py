@@ -1,4 +1,4 @@
-"""The section on teams: who holds and pays what, and quotas in words."""
+"""The section on teams: who holds, delivers and pays what, and quotas in words."""
 
 import pytest
 
@@ -13,6 +13,8 @@ RED = TeamUse(
     team="red",
     gpus=(8, 8, 12),
     gpu_hours=61_320.0,
+    delivered_gpu_hours=30_660.0,
+    open_gpu_hours=0.0,
     charged_cents=(1_000_000, 1_000_000, 1_500_001),
     cost_cents=3_500_001,
     quotas=(
@@ -24,6 +26,8 @@ NOBODY = TeamUse(
     team=None,
     gpus=(0, 1, 1),
     gpu_hours=4380.0,
+    delivered_gpu_hours=0.0,
+    open_gpu_hours=4380.0,
     charged_cents=(0, 50_000, 50_000),
     cost_cents=100_000,
     quotas=(),
@@ -49,19 +53,27 @@ def table(blocks):
 def test_each_team_has_its_row_idle_gpus_theirs_and_the_sum_is_the_cost_of_all(section):
     drawn = table(section())
     assert [tuple(map(cell_text, row)) for row in (*drawn.rows, drawn.footer)] == [
-        ("red", "8–12", "61,320", "35,000", "0.57"),
-        ("no team", "0–1", "4,380", "1,000", "0.23"),
-        ("idle, charged to nobody", "", "2,190", "1,000", "0.46"),
-        ("Sum", "", "67,890", "37,000", "0.54"),
+        ("red", "8–12", "61,320", "30,660", "35,000", "0.57", "1.14"),
+        ("no team", "0–1", "4,380", "–", "1,000", "0.23", "–"),
+        ("idle, charged to nobody", "", "2,190", "–", "1,000", "0.46", "–"),
+        ("Sum", "", "67,890", "–", "37,000", "0.54", "–"),
     ]
 
 
-def test_each_document_charges_teams(plan):
+def test_each_document_charges_delivered_hours_too_where_all_are_known(plan):
     known = changed(plan, chargeback=changed(CHARGEBACK, teams=(RED,)))
     drawn = justification(known)
-    assert "| **Sum** |  | **63,510** | **36,000** | **0.57** |" in drawn
+    assert "| **Sum** |  | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
+    assert "- Net present cost of each GPU-hour that jobs deliver, USD: " in drawn
+    every = sum(sum(pool.gpu_hours_used) for pool in plan.pools)
+    alike = changed(RED, delivered_gpu_hours=every)
+    once = changed(plan, chargeback=changed(CHARGEBACK, teams=(alike,)))
+    assert "GPU-hour that jobs deliver" not in justification(once)
     assert "- Charged to teams, of the net present cost: 97.2 %\n" in drawn
-    assert "| red | 8–12 | 61,320 | 35,000 | 0.57 |" in quarterly(known)
+    by_quarter = quarterly(known)
+    assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in by_quarter
+    drawn = justification(changed(plan, chargeback=CHARGEBACK))
+    assert "GPU-hour that jobs deliver" not in drawn
 
 
 def test_quotas_are_told_by_runs_of_alike_quarters(section):

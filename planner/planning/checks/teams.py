@@ -15,6 +15,7 @@ from planner.planning.checks.case import (
     PlanCase,
     at_once,
     differences,
+    each_difference,
     gpu_hours,
     in_force,
     most_at_once,
@@ -46,6 +47,10 @@ class _Held:
     """The occupants by GPU type and quarter."""
     gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
     """The GPUs held on average over the quarter; parts count by their share."""
+    delivered: Fraction = Fraction(0)
+    """GPU-hours of useful work."""
+    unknown: Fraction = Fraction(0)
+    """GPU-hours that tuning jobs of unknown run time hold."""
 
     def most(
         self, gpu_type: str | None, quarter: int, *, parts: bool = False
@@ -68,10 +73,19 @@ def _held(case: PlanCase) -> dict[str | None, _Held]:
     found: dict[str | None, _Held] = defaultdict(_Held)
     hours = case.quarter_hours
     for quarter, _, (job, _, _), places in case.pieces():
-        team = found[_team_of(case, job)]
+        team, here, gpus = found[_team_of(case, job)], Fraction(0), 0
         for node, one in places:
             team.occupants[node.gpu_type, quarter].append(one)
             team.gpus[*node.pool, quarter] += gpu_hours(one, hours) / hours
+            here += gpu_hours(one, hours)
+            gpus += len(one.gpus)
+        candidate = case.candidate(job, *places[0])
+        if job not in case.sized or case.sized[job].kind != "tune":
+            team.delivered += here
+        elif candidate is None or candidate.hours is None:
+            team.unknown += here
+        else:
+            team.delivered += min(here, gpus * Fraction(candidate.hours))
     return found
 
 
@@ -142,7 +156,12 @@ def _hours(case: PlanCase) -> Findings:
         idle -= hours
         gpus = tuple(mine.most(None, quarter)[0] for quarter in quarters)
         yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
-        yield from differences(f"{_told(use)}: gpu_hours", use.gpu_hours, float(hours))
+        figures = {
+            "gpu_hours": float(hours),
+            "delivered_gpu_hours": float(mine.delivered),
+            "open_gpu_hours": float(mine.unknown),
+        }
+        yield from each_difference(f"{_told(use)}:", use, figures)
         limits = _limits(case, use.team) if use.team in case.inputs.scenario.teams else {}
         expected = {
             key: (
@@ -273,10 +292,25 @@ def _endpoints(case: PlanCase) -> Findings:
         for quarter, label in enumerate(case.labels):
             a_request = (load.input_tokens + load.output_tokens) / Fraction(load.peak_to_mean)
             tokens = units[name][quarter] * peaks[quarter] * a_request * hours * 3600
-            given = use.million_tokens[quarter]
+            given, could = use.million_tokens[quarter], use.full_million_tokens[quarter]
             if abs(Fraction(given) * 10**6 - tokens) > 1:
                 yield f"{label}: {name} has {given} million tokens, not {float(tokens) / 10**6}"
+            full = _planned(case, name, quarter) * a_request * Fraction(load.peak_to_mean)
+            full *= hours * 3600
+            if abs(Fraction(could) * 10**6 - full) > 1:
+                told = f"could take {float(full) / 10**6} million tokens, not {could}"
+                yield f"{label}: {name} {told}"
     return "tokens of endpoints follow from their traffic, and their cost from the GPUs they hold"
+
+
+def _planned(case: PlanCase, name: str, quarter: int) -> Fraction:
+    """Return the requests per second that the replicas of a job are planned to take."""
+    rate = Fraction()
+    for (job, _, _), ((node, one), *_) in case.seats[quarter].items():
+        candidate = case.candidate(job, node, one) if job == name else None
+        if candidate is not None and candidate.serving is not None:
+            rate += Fraction(candidate.serving.planned_requests_per_second)
+    return rate
 
 
 CHECKS = (_quotas, _listed, _hours, _charged, _endpoints)

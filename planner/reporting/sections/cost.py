@@ -16,6 +16,7 @@ from planner.reporting.document import (
     Cell,
     Fields,
     Paragraph,
+    cell_text,
     columns_for,
     table,
 )
@@ -82,9 +83,15 @@ def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     elif any(job.kind == "serve" for job in traced.plan.jobs):
         needed = Blank(f"{code('load:')} of the serving jobs")
         yield "Net present cost of a million tokens, USD", needed
+    title, held = "Net present cost of each GPU-hour that jobs", ""
     if accounts.per_gpu_hour is not None:
-        title = "Net present cost of each GPU-hour that jobs hold, USD"
-        yield title, traced.figure(accounts.per_gpu_hour, "rate")
+        figure = traced.figure(accounts.per_gpu_hour, "rate")
+        yield f"{title} hold, USD", figure
+        held = figure.text
+    if accounts.delivered is not None:
+        rated = _rate(traced, accounts.net_present, accounts.delivered)
+        if cell_text(rated) != held:
+            yield f"{title} deliver, USD", rated
     if accounts.residual_share is not None:
         share = traced.figure(accounts.residual_share, "share")
         yield "Residual value, of the purchases", share
@@ -240,6 +247,8 @@ class _Charge(NamedTuple):
     team: str
     gpus: str
     hours: TracedFigure
+    delivered: TracedFigure | None
+    """None if the time of some run is not known."""
     cents: TracedFigure
 
 
@@ -248,38 +257,53 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
     charged, read = traced.plan.chargeback, traced.read
     if charged is None:
         return
+    some_open = any(use.open_gpu_hours for use in charged.teams)
     rows: list[_Charge] = []
     for place, use in enumerate(charged.teams):
-        hours, cents = (
-            read.at(f"chargeback.teams[{place}].{name}") for name in ("gpu_hours", "cost_cents")
+        hours, delivered, cents = (
+            read.at(f"chargeback.teams[{place}].{name}")
+            for name in ("gpu_hours", "delivered_gpu_hours", "cost_cents")
         )
-        rows.append(_Charge(use.team or "no team", range_of(use.gpus), hours, cents))
+        known = None if use.open_gpu_hours else delivered
+        rows.append(_Charge(use.team or "no team", range_of(use.gpus), hours, known, cents))
     idle, idle_cents = read.at("chargeback.idle_gpu_hours"), read.sum("chargeback.idle_cents[*]")
     if charged.idle_gpu_hours:
-        rows.append(_Charge("idle, charged to nobody", "", idle, idle_cents))
+        rows.append(_Charge("idle, charged to nobody", "", idle, None, idle_cents))
     of_teams = read.sum("chargeback.teams[*].cost_cents")
     all_hours = read.sum("chargeback.teams[*].gpu_hours") + idle
-    whole = _Charge("Sum", "", all_hours, of_teams + idle_cents)
+    delivered_all = None if some_open else traced.accounts.delivered
+    whole = _Charge("Sum", "", all_hours, delivered_all, of_teams + idle_cents)
     unused = "stand in a line of their own"
     if charged.idle == "spread":
         unused = "are charged to those who use the pool"
     told = (
         "The net present cost of each pool and quarter is shared by the GPUs held there; those "
-        f"that no job holds {unused}."
+        f"that no job holds {unused}. Delivered GPU-hours are the runs of tuning jobs and all "
+        "hours of other jobs."
     )
     if some_share(traced.plan):
         told += (
             " A run is charged for its hours, a part of a GPU for its share of the memory; under "
             "GPUs stands what is held at the hour at which most are, each part as a GPU."
         )
+    if some_open:
+        told += f" Where the time of some run is not known, none are given ({_NONE})."
+
+    def shown(row: _Charge, name: str) -> Cell:
+        hours = getattr(row, name)
+        return _NONE if hours is None else traced.figure(hours, "count")
+
     yield Paragraph(told, tone="faint")
     yield table(
         rows,
         ("Team", "text", lambda row: row.team),
         ("GPUs", "number", lambda row: row.gpus),
-        ("GPU-hours", "number", lambda row: traced.figure(row.hours, "count")),
+        *columns_for((("GPU-hours", "hours"), ("Delivered", "delivered")), shown),
         ("Cost, USD", "number", lambda row: traced.figure(row.cents, "usd")),
-        ("USD/GPU-h", "number", lambda row: _rate(traced, row.cents, row.hours)),
+        *columns_for(
+            (("USD/GPU-h", "hours"), ("USD/delivered", "delivered")),
+            lambda row, name: _rate(traced, row.cents, getattr(row, name)),
+        ),
         whole=whole,
     )
     if whole.cents.value:
@@ -296,9 +320,9 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
         yield Bullets(lines)
 
 
-def _rate(traced: TracedPlan, cents: TracedFigure, hours: TracedFigure) -> Cell:
+def _rate(traced: TracedPlan, cents: TracedFigure, hours: TracedFigure | None) -> Cell:
     """Format USD an hour."""
-    return traced.figure(cents / hours, "rate") if hours.value else _NONE
+    return traced.figure(cents / hours, "rate") if hours and hours.value else _NONE
 
 
 def _quota_line(quarters: Iterable[str], quota: QuotaUse) -> str:

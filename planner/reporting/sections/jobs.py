@@ -565,11 +565,9 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     def of(place: int) -> _Serves:
         return first[plan.endpoints[place].job]
 
-    def rate(place: int) -> Cell:
-        cents, every = (
-            traced.read.sum(f"endpoints[{place}].{name}[*]")
-            for name in ("cost_cents", "million_tokens")
-        )
+    def rate(place: int, tokens: str) -> Cell:
+        stem = f"endpoints[{place}]"
+        cents, every = (traced.read.sum(f"{stem}.{name}[*]") for name in ("cost_cents", tokens))
         return traced.figure(cents / every, "rate")
 
     yield table(
@@ -580,10 +578,13 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         *traced.figures(
             "endpoints[{}]", ("M tokens", "million_tokens[*]"), ("GPUs, USD", "cost_cents[*]")
         ),
-        ("USD/M tokens", "number", rate),
+        *columns_for(
+            (("USD/M tokens", "million_tokens"), ("If full", "full_million_tokens")), rate
+        ),
         caption="At once: requests that a replica must be allowed to hold (max_num_seqs); Answer: "
         "time to its end; tokens are those of the horizon at mean traffic, their cost that of the "
-        "GPUs held, of owned ones what running them costs",
+        "GPUs held, of owned ones what running them costs; If full: if as much arrived all day as "
+        "replicas take",
     )
 
 
