@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from math import ceil
 from typing import NamedTuple
 
@@ -189,7 +190,7 @@ class ChoicePrices:
         yield from replace(self, deadline=min(self.deadline, spent() + budget_s))._free_to_change()
         limited = replace(self, deadline=min(self.deadline, spent() + budget_s))
         found = sorted(change for pool in plan.pools for change in _changes(plan, inputs, pool))
-        for change in found[:_MOST_ASKED]:
+        for change in (*found[:_MOST_ASKED], *islice(_longer_waits(plan, inputs), _MOST_ASKED)):
             _, cents = limited.cost_of(translate(*self._changed(change)))
             job = next(one for one in plan.jobs if one.name == change.job)
             saved = 0 if cents is None else plan.proof.cost_cents - cents
@@ -225,8 +226,12 @@ class ChoicePrices:
         serve = inputs.scenario.jobs[change.job].serve
         assert serve is not None
         assert serve.load is not None
-        less = serve.model_copy(update={"load": serve.load.times(1 - change.share)})
-        changed = _with_job(inputs, change.job, serve=less)
+        if change.latency_ms:
+            assert serve.latency is not None
+            other: dict[str, object] = {"latency": serve.latency.times(1 + change.share)}
+        else:
+            other = {"load": serve.load.times(1 - change.share)}
+        changed = _with_job(inputs, change.job, serve=serve.model_copy(update=other))
         return changed, self.request.sizers.portfolio(changed)
 
 
@@ -294,23 +299,38 @@ def _with_jobs(inputs: Inputs, jobs: dict[str, Job]) -> Inputs:
 
 _LESS_TRAFFIC, _FEW_GPUS = Fraction(1, 10), Fraction(1, 4)
 """The most that counts as a small change: of a job's traffic, and of the GPUs of a node."""
+_LONGER = Fraction(1, 10)
+"""The share by which a latency target is relaxed."""
 _WORTH_SAYING = 0.005
 """The share of the cost that a policy must save to be named."""
 _MOST_ASKED = 3
-"""The most changes of demand that are tried."""
+"""The most changes of demand, and of latency, that are tried."""
 
 
 class _Change(NamedTuple):
-    """A change to try: fewer units, or less traffic."""
+    """A change to try: fewer units, less traffic, or longer waits."""
 
     share: Fraction
-    """The change as a share of the job's demand."""
+    """The change as a share of the job's demand, or of its latency."""
     job: str
     units: int
-    """0 if the traffic changes."""
-    gpus: int
-    node_type: str
-    site: str
+    """0 if traffic or latency changes."""
+    gpus: int = 0
+    node_type: str = ""
+    site: str = ""
+    latency_ms: tuple[tuple[str, float], ...] = ()
+    """The targets after the change; empty if the demand changes."""
+
+
+def _longer_waits(plan: Plan, inputs: Inputs) -> Iterator[_Change]:
+    """Yield slightly longer latency targets for endpoints that keep to one, the dearest first."""
+    for job in sorted(plan.jobs, key=lambda one: (-one.tag_cents, one.name)):
+        stated = inputs.scenario.jobs.get(job.name)
+        latency = stated.serve.latency if stated and stated.serve and stated.load else None
+        if latency is not None and job.tag_cents > 0:
+            targets = latency.times(1 + _LONGER).targets_ms
+            longer = tuple((key, float(ms)) for key, ms in targets.items())
+            yield _Change(_LONGER, job.name, 0, latency_ms=longer)
 
 
 def _changes(plan: Plan, inputs: Inputs, pool: PoolUse) -> Iterator[_Change]:

@@ -621,11 +621,14 @@ class NearMiss(Frozen):
     """The policy as the scenario would state it; empty if the demand of a job changes."""
     job: str = ""
     units: int = 0
-    """Units fewer in every quarter; 0 if the traffic changes."""
+    """Units fewer in every quarter; 0 if the traffic or the latency changes."""
     share: float = 0
-    """The change as a share of its units, or of the traffic in every quarter."""
+    """The change as a share: of its units, of the traffic in every quarter, or of the time that
+    users wait."""
+    latency_ms: tuple[tuple[str, float], ...] = ()
+    """The targets after the change, by key; empty if units or traffic change."""
     gpus: int = 0
-    """GPUs fewer in the pool's fullest quarter."""
+    """GPUs fewer in the pool's fullest quarter; 0 if the latency changes."""
     node_type: str = ""
     site: str = ""
     saved_cents: int

@@ -66,6 +66,31 @@ def test_a_little_less_traffic_that_saves_a_node_is_told_with_what_it_costs():
     assert misses(text.replace("RATE", f"{2 * rate * 1.5:.3f}")) == (), "that is no small change"
 
 
+SLOW = """\
+  extract:
+    serve:
+      model: qwen2.5-32b
+      load: {requests_per_second: 30, input_tokens: 3500, output_tokens: 250}
+      latency: {ttft_ms: 1500, tpot_ms: TPOT}
+    gpu_types: [h100-80gb-sxm]
+"""
+
+
+def test_a_tenth_more_time_that_saves_more_than_a_tenth_is_told_with_what_it_costs():
+    made = planner.plan(SCENARIO + SLOW.replace("TPOT", "50"))
+    (found,) = (one for one in made._plan.near_misses if one.latency_ms)
+    assert (found.job, dict(found.latency_ms)) == ("extract", {"ttft_ms": 1650, "tpot_ms": 55})
+    longer = planner.plan(
+        SCENARIO + SLOW.replace("TPOT", "55"),
+        set={"jobs.extract.serve.latency.ttft_ms": 1650},
+    )
+    assert found.saved_cents == round((made.cost_usd - longer.cost_usd) * 100) > 0
+    told = "10 % more time for extract (ttft_ms 1,650 and tpot_ms 55) would save $"
+    assert told in made.to_text(brief=True)
+    easy = planner.plan(SCENARIO + SLOW.replace("TPOT", "400"))
+    assert not [one for one in easy._plan.near_misses if one.latency_ms]
+
+
 def test_owned_nodes_and_units_that_run_today_are_left_alone():
     owned = SCENARIO.replace("offers:", "fleet: {a: {node_type: xe9680-h100, count: 2}}\noffers:")
     assert misses(owned + UNITS) == ()

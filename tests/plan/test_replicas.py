@@ -1,7 +1,12 @@
 """Units that run in replicas: each replica has its place, and the check counts them again."""
 
+import re
+from datetime import date
+
 import pytest
 
+import planner
+from planner.inputs.scenario.quarter import Quarter
 from planner.planning.checks import verify
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
@@ -41,6 +46,22 @@ def test_each_replica_has_its_place_and_keeps_it(planned):
     assert sum(len(one.gpus) for one in first) == plan.pools[0].gpus_used[0]
     verify(inputs, plan)
     assert loads(dumps(plan), "plan.json") == plan
+
+
+def test_replicas_are_full_no_sooner_than_what_they_are_planned_for_has_passed():
+    """Growth goes on from the end of the last quarter: in steps, the same quarter is too much."""
+    growing = SCENARIO.replace("{requests", "{growth_per_quarter: 40%, requests")
+    plan = planner.plan(growing)
+    _, told = plan.to_text().split("Full\n", 1)
+    rows = re.findall(r"(2027Q[12])  +([0-9.]+)  +([0-9.]+) .* (20\S+)\n", told)
+    (_, _, _, first), (_, arrives, takes, last) = rows
+    assert first == "2027Q2"
+    quarters, rate = 0, float(arrives)
+    while rate <= float(takes):
+        quarters, rate = quarters + 1, rate * 1.4
+    assert str(Quarter.parse("2027Q2") + quarters) == str(
+        Quarter.of(date.fromisoformat(last + "-28"))
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from itertools import groupby
+from math import log
 from operator import attrgetter
 from typing import NamedTuple
 
+from planner.inputs.scenario.quarter import Quarter
 from planner.planning.plan import ApiComparison, Plan, PlannedJob
 from planner.reporting.document import (
     Block,
@@ -432,6 +435,9 @@ def shortage_section(traced: TracedPlan) -> Iterator[Block]:
 
 _SMALL = 100
 """Beyond this multiple of the traffic, nobody asks where the API becomes dearer."""
+_QUARTER_DAYS = 91
+_FAR_DAYS = 3650
+"""Beyond this many days, nobody asks when traffic will have grown."""
 
 
 def apis_section(traced: TracedPlan) -> Iterator[Block]:
@@ -502,6 +508,8 @@ class _Serves(NamedTuple):
     replicas: int
     counted: str
     """The place of their number in plan.json."""
+    beside: float
+    """What replicas on other GPU types take of the same traffic, in requests per second."""
 
 
 def traffic_section(traced: TracedPlan) -> Iterator[Block]:
@@ -514,7 +522,8 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(
         "Requests per second at the peak, and what the replicas are planned for at the most "
         f"(Takes). Times are expected at the {at} percentile at the peak of the busiest "
-        "quarter: an estimate by the rules under serving/, not a measurement.",
+        "quarter: an estimate by the rules under serving/, not a measurement. Full is when growth "
+        "as in the last quarters takes up what is left.",
         tone="faint",
     )
 
@@ -545,6 +554,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("Takes", "number", takes),
         ("Replicas", "number", replicas),
         *columns_for((("TTFT, ms", "ttft_ms"), ("TPOT, ms", "tpot_ms")), figure),
+        ("Full", "text", lambda row: _full(plan, row)),
         caption="Replicas: how many, and of how many GPUs each",
     )
     if told := at_full_rate(row.candidate for row in rows):
@@ -610,17 +620,42 @@ def _rows_of_job(
         candidate, serving = candidates[places[way]], candidates[places[way]].serving
         if serving is None:
             continue
+        others = [
+            (units, other.planned_requests_per_second)
+            for name, units in job.replicas
+            if name != way and (other := candidates[places[name]].serving) is not None
+        ]
         here = labels.get(way, plan.quarters)
         found = []
         for quarter, units in enumerate(job.units):
             mine = counts[way][quarter] if way in counts else candidate.replicas_in(quarter)
             if units and mine and plan.quarters[quarter] in here:
-                found.append((quarter, (serving.peaks[quarter], mine)))
+                beside = sum(replicas[quarter] * rate for replicas, rate in others)
+                found.append((quarter, (serving.peaks[quarter], mine, beside)))
         place = f"sizings[{job.sizing}].candidates[{places[way]}]"
-        for (_, replicas), alike in groupby(found, key=lambda one: one[1]):
+        for (_, replicas, beside), alike in groupby(found, key=lambda one: one[1]):
             span = tuple(quarter for quarter, _ in alike)
             by_quarter = f"_by_quarter[{span[-1]}]" * bool(candidate.replicas_by_quarter)
             counted = f"{place}.replicas{by_quarter}"
             if job.replicas:
                 counted = f"jobs[{at}].replicas[{number}][1][{span[-1]}]"
-            yield _Serves(job, candidate, serving, place, span, replicas, counted)
+            yield _Serves(job, candidate, serving, place, span, replicas, counted, beside)
+
+
+def _full(plan: Plan, row: _Serves) -> str:
+    """Return the quarter in which more is planned for, or the month by which growth takes the rest.
+
+    What is planned for the last quarter holds until its end; growth goes on from there.
+    """
+    peaks, last = row.serving.peaks, len(plan.quarters) - 1
+    takes = row.replicas * row.serving.planned_requests_per_second + row.beside
+    for later in range(row.quarters[-1] + 1, len(plan.quarters)):
+        if peaks[later] > takes:
+            return plan.quarters[later]
+    growth = peaks[last] / peaks[last - 1] if last and peaks[last - 1] else 1
+    if growth <= 1 or not peaks[last]:
+        return "–"
+    days = _QUARTER_DAYS * log(takes / peaks[last]) / log(growth)
+    if days > _FAR_DAYS:
+        return "–"
+    return f"{(Quarter.parse(plan.quarters[last]) + 1).start + timedelta(days=days):%Y-%m}"

@@ -41,9 +41,12 @@ def near_miss_section(traced: TracedPlan) -> Iterator[Block]:
     """Show small changes that save much, most first; nothing if none was found."""
     lines = []
     for one in sorted(traced.plan.near_misses, key=lambda one: -one.saved_cents):
+        targets = listed([f"{key} {ms:,.0f}" for key, ms in one.latency_ms])
         freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}; "
         change = f"{percent(one.share, 0)} less traffic of {one.job}"
-        if one.units:
+        if one.latency_ms:
+            change, freed = f"{percent(one.share, 0)} more time for {one.job} ({targets})", ""
+        elif one.units:
             change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
         if one.policy:
             change = f"jobs free to change GPU type between quarters ({code(one.policy)})"
