@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
 from planner.packing.cutting import CuttingStock, Packed
+from planner.packing.exact_schedule import exactly
 from planner.packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.list_schedule import (
     Cap,
@@ -37,6 +38,8 @@ class Scheduled(NamedTuple):
     rentals: Rentals
     crowded: list[PoolInQuarter]
     """Pools some of whose runs had to go to nodes for hours or weeks."""
+    impossible: list[int]
+    """Quarters whose runs are proved to have no place on the nodes that stay."""
 
 
 def schedule_runs(
@@ -44,8 +47,11 @@ def schedule_runs(
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
     stocks: Mapping[int, CuttingStock],
+    exact_s: float,
 ) -> tuple[Scheduled, list[PoolInQuarter]]:
     """Schedule all runs of a plan; return also the pools, by quarter, whose runs found no room.
+
+    An exact schedule may take so many seconds of work in each quarter.
 
     Runs for which their pool's nodes leave no room go to those of another, or to nodes for hours
     or weeks if there are any; the solution then counts them there, and what those nodes cost.
@@ -54,6 +60,7 @@ def schedule_runs(
     rentals: Rentals = {}
     short: dict[PoolInQuarter, None] = {}
     crowded: dict[PoolInQuarter, None] = {}
+    impossible = []
     for quarter in range(master.problem.quarters):
         hourly = _hourly_pools(master, quarter)
         every = list(_waiting(master, values, quarter))
@@ -61,11 +68,14 @@ def schedule_runs(
             continue
         rooms = [room for _, room in rooms_of(master, values, packings, stocks, quarter)]
         caps = list(_caps(master, values, quarter))
-        placed, left = scheduled(
-            rooms,
-            [one for one in every if one.pool not in hourly],
-            lambda caps=caps: _with(caps, ()),  # type: ignore[misc]
-        )
+        asked = [one for one in every if one.pool not in hourly]
+        placed, left = scheduled(rooms, asked, lambda caps=caps: _with(caps, ()))  # type: ignore[misc]
+        if left:
+            verdict = exactly(rooms, [_on_nodes(one, hourly) for one in asked], _with(caps, ()), exact_s)
+            if verdict.placed is not None:
+                placed, left = list(verdict.placed), []
+            elif verdict.impossible:
+                impossible.append(quarter)
         crowded |= dict.fromkeys((one.pool, quarter) for one in left)
         hiring = [one for one in every if one.pool in hourly]
         for one in left:
@@ -88,7 +98,12 @@ def schedule_runs(
             short |= dict.fromkeys((one.pool, quarter) for one in without)
         schedule[quarter] = tuple(placed)
     values = _as_scheduled(master, values, schedule, rentals)
-    return Scheduled(values, schedule, rentals, list(crowded)), list(short)
+    return Scheduled(values, schedule, rentals, list(crowded), impossible), list(short)
+
+
+def _on_nodes(one: Waiting, hourly: Container[int]) -> Waiting:
+    """Return a run without what it could have for hours or weeks."""
+    return replace(one, elsewhere=tuple(way for way in one.elsewhere if way.pool not in hourly))
 
 
 def on_fewest_gpus(

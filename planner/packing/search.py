@@ -56,6 +56,8 @@ solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit for first-fit; then, if there is no plan yet, for any plan;
 and the gap at which any will do."""
+_EXACT_TIME = 0.2
+"""The share of the time left that an exact schedule of the runs of a quarter may take."""
 _IDLE_SHARES = (0.15, 0.1, 0.07, 0.04, 0.02, 0.01)
 """Shares of the GPU-hours that runs may leave idle if they find no room otherwise."""
 _FEW_MODES, _DRAWN = 3_000, 6
@@ -284,9 +286,13 @@ class Search:
             self._stuck = self._tried[counts]
             return False
         packings, lacking = self._layouts.lay_out(values)
+        self._found.exact_s = self._left_s() * _EXACT_TIME
         kept = not lacking and self._found.keep(values, packings)
         if not lacking:
             lacking = self._found.short[:1]
+            self._layouts.cuts += sum(
+                master.add_schedule_cut(quarter, values) for quarter in self._found.impossible
+            )
         self._stuck = {}
         for key in lacking:  # one node more than was tried in vain, and one run less
             runs = (one.pieces(values) for one in master.usages[key] if one.asked.is_run)
