@@ -30,10 +30,12 @@ def solved(asked: dict[str, Any]) -> dict[str, Any]:
     kind, work, solver = _solve(model, asked["work"])
     if solver is None:
         return {"kind": kind, "work": work}
-    hours = [solver.value(start) for start in starts]
-    chosen = [
+    chosen: list[list[tuple[int, int]]] = [
         [(way, room) for (way, room), there in rooms.items() if solver.value(there)]
         for rooms in taken
+    ]
+    hours: list[int] = [
+        solver.value(begins[places[0][0]]) for begins, places in zip(starts, chosen, strict=True)
     ]
     on_room: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for run, places in enumerate(chosen):
@@ -55,37 +57,46 @@ def solved(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _model(
     asked: dict[str, Any],
-) -> tuple[cp_model.CpModel, list[cp_model.IntVar], list[dict[tuple[int, int], cp_model.IntVar]]]:
-    """State the hours of runs and the nodes that each takes, with one variable for each."""
+) -> tuple[
+    cp_model.CpModel, list[list[cp_model.IntVar]], list[dict[tuple[int, int], cp_model.IntVar]]
+]:
+    """State when runs start, by way, and which nodes they take, by way and node."""
     model, rooms = cp_model.CpModel(), asked["rooms"]
-    starts: list[cp_model.IntVar] = []
+    starts: list[list[cp_model.IntVar]] = []
     taken: list[dict[tuple[int, int], cp_model.IntVar]] = []
     load: dict[str, _Load] = {name: defaultdict(list) for name in ("gpus", "cpus", "memory_mb")}
     capped: _Load = defaultdict(list)
-    alike: dict[str, cp_model.IntVar] = {}
-    for run in asked["runs"]:
-        start = model.new_int_var(run["earliest"], run["latest"], "start")
+    alike: dict[str, list[cp_model.IntVar]] = {}
+    for ways in asked["runs"]:
         mine: dict[tuple[int, int], cp_model.IntVar] = {}
-        ways = [model.new_bool_var("way") for _ in run["ways"]]
-        model.add_exactly_one(ways)
-        for number, (way, present) in enumerate(zip(run["ways"], ways, strict=True)):
+        chosen = [model.new_bool_var("way") for _ in ways]
+        model.add_exactly_one(chosen)
+        begins: dict[tuple[int, int], cp_model.IntVar] = {}
+        starts.append([])
+        for number, (way, present) in enumerate(zip(ways, chosen, strict=True)):
+            window = way["earliest"], way["latest"]
+            if window not in begins:
+                begins[window] = model.new_int_var(*window, "start")
+            start = begins[window]
+            starts[-1].append(start)
+            every = []
             for at in _open_to(way, rooms):
                 there = mine[number, at] = model.new_bool_var("there")
-                held = model.new_optional_fixed_size_interval_var(start, run["hours"], there, "")
+                held = model.new_optional_fixed_size_interval_var(start, way["hours"], there, "")
                 for name, loads in load.items():
                     if name == "gpus" or rooms[at]["scarce"]:
                         loads[at].append((held, way[name]))
-            every = [there for (which, _), there in mine.items() if which == number]
+                every.append(there)
             model.add(sum(every) == way["nodes"] * present)
             for cap in way["caps"]:
-                held = model.new_optional_fixed_size_interval_var(start, run["hours"], present, "")
-                capped[cap].append((held, run["gpus"]))
-        # Of runs that are alike, none starts before the one before it.
-        same = json.dumps(run)
-        if same in alike:
-            model.add(start >= alike[same])
-        alike[same] = start
-        starts.append(start)
+                held = model.new_optional_fixed_size_interval_var(start, way["hours"], present, "")
+                capped[cap].append((held, way["gpus"] * way["nodes"]))
+        # Of runs that are alike and have one window, none starts before the one before it.
+        if len(begins) == 1:
+            same = json.dumps(ways)
+            if same in alike:
+                model.add(starts[-1][0] >= alike[same][0])
+            alike[same] = starts[-1]
         taken.append(mine)
     for name, loads in load.items():
         for at, held_by in loads.items():
@@ -118,10 +129,9 @@ def _side_by_side(
     model, gpus = cp_model.CpModel(), asked["rooms"][room]["gpus"]
     firsts, times, lanes = {}, [], []
     for number, way, start in runs:
-        run = asked["runs"][number]
-        size = run["ways"][way]["gpus"]
+        size, hours = (asked["runs"][number][way][key] for key in ("gpus", "hours"))
         first = firsts[number] = model.new_int_var(0, gpus - size, "first")
-        times.append(model.new_fixed_size_interval_var(start, run["hours"], ""))
+        times.append(model.new_fixed_size_interval_var(start, hours, ""))
         lanes.append(model.new_fixed_size_interval_var(first, size, ""))
     model.add_no_overlap_2d(times, lanes)
     _, work, solver = _solve(model, asked["work"])

@@ -30,6 +30,8 @@ class Verdict:
 
     placed: tuple[Placed, ...] | None = None
     """Places for all of them; None: none were found."""
+    ways: tuple[int, ...] = ()
+    """For each run, which of its ways that is."""
     impossible: bool = False
     """Whether it is proved that there are none, whichever GPUs of a node each run takes."""
 
@@ -53,7 +55,7 @@ def exactly(
                 }
                 for room in rooms
             ],
-            "runs": [_run(one, caps) for one in runs],
+            "runs": [[_way(way, caps) for way in one.ways] for one in runs],
             "caps": [cap.use.most for cap in caps],
             "work": (most_s - _START_S) / _UNIT_S,
         }
@@ -61,37 +63,26 @@ def exactly(
     work.add(_START_S + answer.get("work", 0.0) * _UNIT_S)
     if answer["kind"] != "found":
         return Verdict(impossible=answer["kind"] == "impossible")
-    return Verdict(
-        tuple(
-            Placed(
-                one.ways[way].pool,
-                one.shape,
-                start,
-                tuple((room, first) for room, first in places),
-            )
-            for one, (way, start, places) in zip(runs, answer["places"], strict=True)
-        )
-    )
+    placed, ways = [], []
+    for one, (way, start, places) in zip(runs, answer["places"], strict=True):
+        taken = one.ways[way]
+        placed.append(Placed(taken.pool, taken.shape, start, tuple(map(tuple, places))))
+        ways.append(way)
+    return Verdict(tuple(placed), tuple(ways))
 
 
-def _run(one: Waiting, caps: Sequence[Cap]) -> dict[str, Any]:
-    run = one.shape.run
+def _way(way: Waiting, caps: Sequence[Cap]) -> dict[str, Any]:
+    run = way.shape.run
     return {
+        "pool": way.pool,
         "hours": run.hours,
         "earliest": run.earliest,
         "latest": run.latest,
-        "gpus": one.shape.gpus,
-        "ways": [
-            {
-                "pool": way.pool,
-                "gpus": way.on_node.gpus,
-                "cpus": way.on_node.cpus,
-                "memory_mb": way.on_node.memory_mb,
-                "nodes": way.nodes,
-                "caps": [number for number, cap in enumerate(caps) if cap.counts(way)],
-            }
-            for way in one.ways
-        ],
+        "gpus": way.on_node.gpus,
+        "cpus": way.on_node.cpus,
+        "memory_mb": way.on_node.memory_mb,
+        "nodes": way.nodes,
+        "caps": [number for number, cap in enumerate(caps) if cap.counts(way)],
     }
 
 

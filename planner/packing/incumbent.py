@@ -106,7 +106,9 @@ class Incumbent:
             return False
         made, self.short = schedule_runs(master, values, packings, self.stocks, self.exact_s)
         self.impossible = made.impossible
-        even = self._evenly(values, packings) if self.short and self.cost_cents is None else packings
+        even = (
+            self._evenly(values, packings) if self.short and self.cost_cents is None else packings
+        )
         if even != packings:
             packings = even
             made, self.short = schedule_runs(master, values, packings, self.stocks, self.exact_s)

@@ -297,44 +297,43 @@ class MasterProgram:
                 if any(load.values()):
                     self.capacity_row("cutting", number, quarter, load, tightens=True)
 
-    def add_schedule_cut(self, quarter: int, values: Sequence[float]) -> bool:
+    def add_schedule_cut(self, quarter: int, values: tuple[float, ...]) -> bool:
         """State that a quarter's runs need one node more than these, if that follows.
 
-        They are proved to have no place on the nodes of a solution. Without any of them, fewer
-        nodes may do, so it says something only about runs that are all there. Nothing follows
-        where something stays on the nodes, quotas delay runs, or several pools share them.
+        They are proved to have no place on the nodes of a solution, whichever modes they take. If
+        any of them were elsewhere, fewer nodes might do. Nothing is stated where anything else
+        stays on the nodes, quotas delay runs, or several pools have nodes for them.
         """
-        runs = [usage for usage in self.runs_in(quarter) if round(usage.pieces(values))]
-        pools = {usage.pool for usage in runs if not self.problem.pools[usage.pool].hire}
+        runs = [usage for usage in self.runs_in(quarter) if not self.problem.pools[usage.pool].hire]
+        pools = {usage.pool for usage in runs if round(self.nodes(usage.pool, quarter, values))}
         if len(pools) != 1 or any(usage.asked.owner for usage in runs):
             return False
         (pool,) = pools
         stays = (usage for usage in self.on_nodes(pool, quarter) if not usage.asked.is_run)
         if any(round(usage.units(values)) for usage in stays):
             return False
+        there = {usage.asked for usage in runs if usage.pool == pool}
         enough = round(self.nodes(pool, quarter, values)) + 1
         terms, owned = self.usable_nodes(pool, quarter)
         load: Terms = defaultdict(float, terms)
         right = float(enough - owned)
-        for usage in runs:
-            if usage.pool == pool:
-                most = self._most(usage)
-                if most is None or round(usage.units(values)) < most:
-                    return False
-                usage.weigh(load, -enough / usage.times, 1.0)
-                right -= most * enough / usage.times
+        for number, job_class in enumerate(self.problem.classes):
+            mine = {
+                position: self.mode[number, position]
+                for position, mode in enumerate(job_class.modes)
+                if (number, position) in self.mode and mode.shape in there
+            }
+            if quarter not in job_class.quarters or not mine:
+                continue
+            if len(job_class.modes) > 1 and not job_class.may_change_in(quarter):
+                return False
+            if sum(round(values[index]) for index in mine.values()) < job_class.count:
+                return False
+            for index in mine.values():
+                load[index] -= enough
+            right -= enough * job_class.count
         self.program.row(f"turns[{pool},{quarter}]", load, ">=", right, tightens=True)
         return True
-
-    def _most(self, usage: Usage) -> int | None:
-        """Return the most pieces that a solution can count; None: any number."""
-        most = 0.0
-        for index, factor in usage.terms:
-            upper = self.program.variables[index].upper
-            if factor > 0 and upper is None:
-                return None
-            most += max(0.0, factor) * (upper or 0.0)
-        return round(most)
 
 
 def _gpu_hours(mode: Mode) -> int:

@@ -24,6 +24,8 @@ from planner.packing.list_schedule import (
 from planner.packing.master import MasterProgram, PoolInQuarter, Usage
 from planner.packing.problem import Shape
 
+ClassMode = tuple[int, int]
+"""A job class and one of its modes, by position."""
 Schedule = dict[int, tuple["Placed", ...]]
 """One entry for each quarter. Nodes are numbered as `rooms_of` yields them, pool after pool."""
 Rentals = dict["PoolInQuarter", tuple["Rental", ...]]
@@ -71,10 +73,14 @@ def schedule_runs(
         asked = [one for one in every if one.pool not in hourly]
         placed, left = scheduled(rooms, asked, lambda caps=caps: _with(caps, ()))  # type: ignore[misc]
         if left:
-            verdict = exactly(rooms, [_on_nodes(one, hourly) for one in asked], _with(caps, ()), exact_s)
+            runs = list(_with_modes(master, values, quarter, hourly))
+            if len(asked) < len(every):  # which runs are on nodes for hours is not known by class
+                runs = [(one, ()) for one in asked]
+            verdict = exactly(rooms, [one for one, _ in runs], _with(caps, ()), exact_s)
             if verdict.placed is not None:
                 placed, left = list(verdict.placed), []
-            elif verdict.impossible:
+                values = _with_chosen(master, values, runs, verdict.ways)
+            elif verdict.impossible and len(asked) == len(every):
                 impossible.append(quarter)
         crowded |= dict.fromkeys((one.pool, quarter) for one in left)
         hiring = [one for one in every if one.pool in hourly]
@@ -101,9 +107,50 @@ def schedule_runs(
     return Scheduled(values, schedule, rentals, list(crowded), impossible), list(short)
 
 
-def _on_nodes(one: Waiting, hourly: Container[int]) -> Waiting:
-    """Return a run without what it could have for hours or weeks."""
-    return replace(one, elsewhere=tuple(way for way in one.elsewhere if way.pool not in hourly))
+def _with_modes(
+    master: MasterProgram, values: tuple[float, ...], quarter: int, hourly: Container[int]
+) -> Iterator[tuple[Waiting, tuple[ClassMode, ...]]]:
+    """Yield the runs of a quarter with each way of every mode that they may take, and its mode.
+
+    Units that run in one quarter only may change their mode; the one they take comes first.
+    """
+    problem = master.problem
+    ways: dict[tuple[str, Shape], list[Waiting]] = defaultdict(list)
+    for usage in master.runs_in(quarter):
+        if usage.pool not in hourly:
+            ways[problem.pools[usage.pool].gpu_type, usage.asked].append(_waits(usage))
+    for number, position in master.mode:
+        job_class = problem.classes[number]
+        mode = job_class.modes[position]
+        if quarter not in job_class.quarters or not mode.shape.is_run:
+            continue
+        counted = master.pieces_in(number, position, quarter)
+        pieces = sum(round(values[index]) * each for index, each in counted)
+        modes = [(position, mode)]
+        if job_class.may_change_in(quarter):
+            modes += [one for one in problem.open_to(number, position) if one[0] != position]
+        mine = [
+            (way, (number, other)) for other, one in modes for way in ways[one.gpu_type, one.shape]
+        ]
+        if pieces and mine:
+            (first, _), *more = mine
+            run = replace(first, elsewhere=tuple(way for way, _ in more))
+            yield from [(run, tuple(mode for _, mode in mine))] * pieces
+
+
+def _with_chosen(
+    master: MasterProgram,
+    values: tuple[float, ...],
+    runs: Iterable[tuple[Waiting, tuple[ClassMode, ...]]],
+    ways: Iterable[int],
+) -> tuple[float, ...]:
+    """Return a solution in which runs take the modes that were chosen for them."""
+    changed = list(values)
+    for (_, modes), way in zip(runs, ways, strict=True):
+        if modes and modes[way] != modes[0]:
+            changed[master.mode[modes[0]]] -= 1.0
+            changed[master.mode[modes[way]]] += 1.0
+    return tuple(changed)
 
 
 def on_fewest_gpus(

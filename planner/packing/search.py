@@ -276,17 +276,20 @@ class Search:
         )
         return None if answer.outcome is Outcome.INFEASIBLE else answer.values
 
-    def _lay_out(self, solved: _Values) -> bool:
-        """Lay out whole units, and keep the plan if all fit; else learn from the rest."""
+    def _lay_out(self, solved: _Values, *, exactly: bool = False) -> bool:
+        """Lay out whole units, and keep the plan if all fit; else learn from the rest.
+
+        With `exactly`, runs for which the list schedule has no place get an exact one.
+        """
         values = tuple(float(round(value)) for value in solved)
         master = self._master
         counting = (*master.unit_variables, *master.acquire.values())
         counts = tuple(values[index] for index in counting)
-        if counts in self._tried:
+        if counts in self._tried and not exactly:
             self._stuck = self._tried[counts]
             return False
         packings, lacking = self._layouts.lay_out(values)
-        self._found.exact_s = self._left_s() * _EXACT_TIME
+        self._found.exact_s = self._left_s() * _EXACT_TIME if exactly else 0.0
         kept = not lacking and self._found.keep(values, packings)
         if not lacking:
             lacking = self._found.short[:1]
@@ -306,6 +309,7 @@ class Search:
 
         If not, those on the cheapest GPUs tell where more nodes are needed.
         """
+        units: _Values = ()
         stuck = None
         for units in self._units_on(counted):
             if self._lay_out(units):
@@ -313,6 +317,8 @@ class Search:
             stuck = self._stuck if stuck is None else stuck
         if stuck is None:
             return None
+        if self._found.short and self._lay_out(units, exactly=True):
+            return True
         self._stuck = stuck
         return False
 
