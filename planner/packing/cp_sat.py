@@ -48,11 +48,11 @@ def solved(asked: dict[str, Any]) -> dict[str, Any]:
         if found is None:
             return {"kind": _UNKNOWN, "work": work}
         firsts |= {(run, room): first for run, first in found.items()}
-    places = [
-        [places[0][0], hours[run], [[room, firsts[run, room]] for _, room in places]]
+    answers = [
+        (places[0][0], hours[run], [(room, firsts[run, room]) for _, room in places])
         for run, places in enumerate(chosen)
     ]
-    return {"kind": _FOUND, "work": work, "places": places}
+    return {"kind": _FOUND, "work": work, "runs": answers}
 
 
 def _model(

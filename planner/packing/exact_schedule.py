@@ -64,7 +64,7 @@ def exactly(
     if answer["kind"] != "found":
         return Verdict(impossible=answer["kind"] == "impossible")
     placed, ways = [], []
-    for one, (way, start, places) in zip(runs, answer["places"], strict=True):
+    for one, (way, start, places) in zip(runs, answer["runs"], strict=True):
         taken = one.ways[way]
         placed.append(Placed(taken.pool, taken.shape, start, tuple(map(tuple, places))))
         ways.append(way)
