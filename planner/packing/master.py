@@ -312,26 +312,24 @@ class MasterProgram:
         stays = (usage for usage in self.on_nodes(pool, quarter) if not usage.asked.is_run)
         if any(round(usage.units(values)) for usage in stays):
             return False
-        there = {usage.asked for usage in runs if usage.pool == pool}
-        enough = round(self.nodes(pool, quarter, values)) + 1
+        enough, most = round(self.nodes(pool, quarter, values)) + 1, 0
+        there = [usage for usage in runs if usage.pool == pool]
+        for job_class in self.problem.classes:
+            mine = [
+                mode
+                for mode in job_class.modes
+                if quarter in job_class.quarters and any(mode.shape == one.asked for one in there)
+            ]
+            if mine and len(job_class.modes) > 1 and not job_class.may_change_in(quarter):
+                return False
+            most += job_class.count * max((mode.copies_in(quarter) for mode in mine), default=0)
+        if sum(round(usage.pieces(values)) for usage in there) < most:
+            return False
         terms, owned = self.usable_nodes(pool, quarter)
         load: Terms = defaultdict(float, terms)
-        right = float(enough - owned)
-        for number, job_class in enumerate(self.problem.classes):
-            mine = {
-                position: self.mode[number, position]
-                for position, mode in enumerate(job_class.modes)
-                if (number, position) in self.mode and mode.shape in there
-            }
-            if quarter not in job_class.quarters or not mine:
-                continue
-            if len(job_class.modes) > 1 and not job_class.may_change_in(quarter):
-                return False
-            if sum(round(values[index]) for index in mine.values()) < job_class.count:
-                return False
-            for index in mine.values():
-                load[index] -= enough
-            right -= enough * job_class.count
+        for usage in there:
+            usage.weigh(load, -enough / usage.times, 1.0)
+        right = enough * (1 - most) - owned
         self.program.row(f"turns[{pool},{quarter}]", load, ">=", right, tightens=True)
         return True
 
