@@ -60,6 +60,10 @@ class Incumbent:
     short: list[PoolInQuarter] = field(default_factory=list)
     """Pools, by quarter, whose runs found no room, or no cheap one, in the last plan that was
     offered."""
+    impossible: list[int] = field(default_factory=list)
+    """Quarters whose runs are proved to have no place on the nodes of that plan."""
+    exact_s: float = 0.0
+    """Seconds of work that an exact schedule of the runs of a quarter may take."""
     stocks: dict[int, CuttingStock] = field(default_factory=dict)
     """By pool: where the patterns come from, and what their indices mean."""
     rounds: int = 0
@@ -97,13 +101,17 @@ class Incumbent:
         master = self.master
         opened = {key: packed.opened() for key, packed in packings.items()}
         values = with_stays(master, master.with_opened(solved, opened))
-        self.short = []
+        self.short, self.impossible = [], []
         if not holds(master, values, {}):
             return False
-        made, self.short = schedule_runs(master, values, packings, self.stocks)
-        if self.short and self.cost_cents is None:
-            packings = self._evenly(values, packings)
-            made, self.short = schedule_runs(master, values, packings, self.stocks)
+        made, self.short = schedule_runs(master, values, packings, self.stocks, self.exact_s)
+        self.impossible = made.impossible
+        even = (
+            self._evenly(values, packings) if self.short and self.cost_cents is None else packings
+        )
+        if even != packings:
+            packings = even
+            made, self.short = schedule_runs(master, values, packings, self.stocks, self.exact_s)
         values = with_stays(master, made.values)
         splits = (master.program.rows[number] for number in master.split_rows)
         if (

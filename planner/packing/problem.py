@@ -436,6 +436,11 @@ class JobClass:
     at_most: bool = False
     """Whether `count` is a maximum, and as many run as take that traffic; else all do."""
 
+    def may_change_in(self, quarter: int) -> bool:
+        """Return whether each unit may take another mode in a quarter, whatever others do."""
+        alone = not self.endpoint and all(mode.copies == 1 for mode in self.modes)
+        return alone and self.quarters == (quarter,) and self.nowhere is None
+
     def open_to(self, position: int) -> tuple[tuple[int, Mode], ...]:
         """Return modes, with their positions, to which one piece with this mode may change.
 

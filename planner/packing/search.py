@@ -56,6 +56,8 @@ solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit for first-fit; then, if there is no plan yet, for any plan;
 and the gap at which any will do."""
+_EXACT_TIME = 0.2
+"""The share of the time left that an exact schedule of the runs of a quarter may take."""
 _IDLE_SHARES = (0.15, 0.1, 0.07, 0.04, 0.02, 0.01)
 """Shares of the GPU-hours that runs may leave idle if they find no room otherwise."""
 _FEW_MODES, _DRAWN = 3_000, 6
@@ -266,19 +268,26 @@ class Search:
         )
         return None if answer.outcome is Outcome.INFEASIBLE else answer.values
 
-    def _lay_out(self, solved: _Values) -> bool:
-        """Lay out whole units, and keep the plan if all fit; else learn from the rest."""
+    def _lay_out(self, solved: _Values, *, exactly: bool = False) -> bool:
+        """Lay out whole units, and keep the plan if all fit; else learn from the rest.
+
+        With `exactly`, runs for which the list schedule has no place get an exact one.
+        """
         values = tuple(float(round(value)) for value in solved)
         master = self._master
         counting = (*master.unit_variables, *master.acquire.values())
         counts = tuple(values[index] for index in counting)
-        if counts in self._tried:
+        if counts in self._tried and not exactly:
             self._stuck = self._tried[counts]
             return False
         packings, lacking = self._layouts.lay_out(values)
+        self._found.exact_s = self._left_s() * _EXACT_TIME if exactly else 0.0
         kept = not lacking and self._found.keep(values, packings)
         if not lacking:
             lacking = self._found.short[:1]
+            self._layouts.cuts += sum(
+                master.add_schedule_cut(quarter, values) for quarter in self._found.impossible
+            )
         self._stuck = {}
         for key in lacking:  # one node more than was tried in vain, and one run less
             runs = (one.pieces(values) for one in master.usages[key] if one.asked.is_run)
@@ -292,6 +301,7 @@ class Search:
 
         If not, those on the cheapest GPUs tell where more nodes are needed.
         """
+        units: _Values = ()
         stuck = None
         for units in self._units_on(counted):
             if self._lay_out(units):
@@ -299,6 +309,8 @@ class Search:
             stuck = self._stuck if stuck is None else stuck
         if stuck is None:
             return None
+        if self._found.short and self._lay_out(units, exactly=True):
+            return True
         self._stuck = stuck
         return False
 
