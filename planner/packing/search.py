@@ -3,7 +3,8 @@
 1. Root: cuts that the linear relaxation violates.
 2. Bound: node counts whole, units fractional but those that span nodes, with every cut known.
 3. Units: whole units on those node counts; if there are none, both at once.
-4. Layouts: a cutting stock per pool and quarter. Where units do not fit, their cuts lead to 2.
+4. Layouts: a cutting stock per pool and quarter, and a schedule of the runs, by CP-SAT where a list
+   schedule fails. Where units do not fit, or runs are proved to have no place, cuts lead to 2.
 5. First-fit: a plan at the least.
 6. Local search: exchanges of units, and fewer nodes.
 7. Idle hours: a share of the GPU-hours that runs leave idle.
