@@ -25,7 +25,7 @@ _MOST_PLACES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ExactSchedule:
     """What is known about the runs of a quarter on the nodes that they may use."""
 
     placed: tuple[Placed, ...] | None = None
@@ -38,10 +38,10 @@ class Verdict:
 
 def exactly(
     rooms: Sequence[Room], runs: Sequence[Waiting], caps: Sequence[Cap], most_s: float
-) -> Verdict:
+) -> ExactSchedule:
     """Look for places of all runs for so many seconds of work; `caps` are as yet unused."""
     if most_s <= _START_S or len(rooms) * len(runs) > _MOST_PLACES:
-        return Verdict()
+        return ExactSchedule()
     answer = _answer(
         {
             "rooms": [
@@ -62,13 +62,13 @@ def exactly(
     )
     work.add(_START_S + answer.get("work", 0.0) * _UNIT_S)
     if answer["kind"] != "found":
-        return Verdict(impossible=answer["kind"] == "impossible")
+        return ExactSchedule(impossible=answer["kind"] == "impossible")
     placed, ways = [], []
     for one, (way, start, places) in zip(runs, answer["runs"], strict=True):
         taken = one.ways[way]
         placed.append(Placed(taken.pool, taken.shape, start, tuple(map(tuple, places))))
         ways.append(way)
-    return Verdict(tuple(placed), tuple(ways))
+    return ExactSchedule(tuple(placed), tuple(ways))
 
 
 def _way(way: Waiting, caps: Sequence[Cap]) -> dict[str, Any]:

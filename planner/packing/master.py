@@ -330,7 +330,7 @@ class MasterProgram:
         for usage in there:
             usage.weigh(load, -enough / usage.times, 1.0)
         right = enough * (1 - most) - owned
-        self.program.row(f"turns[{pool},{quarter}]", load, ">=", right, tightens=True)
+        self.program.row(f"no-schedule[{pool},{quarter}]", load, ">=", right, tightens=True)
         return True
 
 
