@@ -6,7 +6,6 @@ import subprocess
 import pytest
 
 import planner
-from planner.packing import exact_schedule
 
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "lead_time_weeks": 4}
 BY_THE_HOUR = {"node_type": "xe9680-h100", "kind": "hourly", "price_usd_per_gpu_hour": 6}
@@ -67,7 +66,7 @@ def test_a_solver_that_is_ended_leaves_the_plan_without_a_proof(monkeypatch, end
             raise ended
         return subprocess.CompletedProcess([], ended, "", "")
 
-    monkeypatch.setattr(exact_schedule.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     plan = planner.plan(portfolio(1))
     assert not plan.proved
     assert nodes(plan) == 4
@@ -75,7 +74,7 @@ def test_a_solver_that_is_ended_leaves_the_plan_without_a_proof(monkeypatch, end
 
 def test_a_solver_that_fails_is_not_passed_over(monkeypatch):
     monkeypatch.setattr(
-        exact_schedule.subprocess,
+        subprocess,
         "run",
         lambda *_, **__: subprocess.CompletedProcess([], 1, "", "no module named ortools"),
     )
