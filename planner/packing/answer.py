@@ -259,6 +259,8 @@ def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, fl
     for at, job_class in zip(master.class_rows, classes, strict=True):
         if job_class.endpoint:  # it needs as few units as take its traffic
             program.rows[at] = replace(program.rows[at], sense="<=")
+    for at in master.schedule_rows:  # what they add is that nodes come whole
+        program.rows[at] = replace(program.rows[at], terms=(), right=0.0)
     duals = solve_linear(program)
     assert duals is not None, "a program with a whole solution has a fractional one"
     of_traffic: Counter[int] = Counter()

@@ -105,6 +105,8 @@ class MasterProgram:
     """By name of a condition: its rows, their exact right sides, and what one unit of a raise
     adds to each. There is none if a raise changes more of the program than rows."""
     split_rows: list[int] = field(default_factory=list)
+    schedule_rows: list[int] = field(default_factory=list)
+    """Rows `no-schedule`: some runs need one node more than their hours ask for."""
     moved: dict[int, int] = field(default_factory=dict)
     """job class -> variable: units that leave the pool in which they run today."""
     stays: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -330,7 +332,9 @@ class MasterProgram:
         for usage in there:
             usage.weigh(load, -enough / usage.times, 1.0)
         right = enough * (1 - most) - owned
-        self.program.row(f"no-schedule[{pool},{quarter}]", load, ">=", right, tightens=True)
+        self.schedule_rows.append(
+            self.program.row(f"no-schedule[{pool},{quarter}]", load, ">=", right, tightens=True)
+        )
         return True
 
 

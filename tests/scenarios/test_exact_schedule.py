@@ -53,6 +53,12 @@ def test_nodes_that_cannot_hold_the_runs_in_any_order_are_proved_too_few(seed, f
     assert nodes(plan) == fewest
 
 
+def test_a_node_more_for_runs_that_cannot_be_scheduled_is_told_as_nodes_that_come_whole():
+    plan = planner.plan(portfolio(3)).to_dict()
+    tags = sum(job["tag_cents"] for job in plan["jobs"])
+    assert 0 < tags <= plan["proof"]["bound_cents"]
+
+
 def test_what_is_proved_of_bought_nodes_does_not_bind_runs_that_are_had_by_the_hour():
     alone = planner.plan(portfolio(3))
     beside = planner.plan(portfolio(3, cloud=BY_THE_HOUR))
