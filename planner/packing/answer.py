@@ -15,7 +15,7 @@ from planner.packing.cutting import Packed, Pattern
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import Pool, Problem, Shape
-from planner.packing.runs import on_fewest_gpus, rooms_of
+from planner.packing.runs import ClassMode, on_fewest_gpus, rooms_of
 from planner.packing.shared_gpus import Held, starts
 from planner.packing.solution import (
     RUNNING_COST,
@@ -28,9 +28,6 @@ from planner.packing.solution import (
     Status,
 )
 from planner.packing.solver import Program, solve_linear
-
-ClassMode = tuple[int, int]
-"""(job class, mode)."""
 
 
 def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
