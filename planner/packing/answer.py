@@ -15,7 +15,7 @@ from planner.packing.cutting import Packed, Pattern
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import Pool, Problem, Shape
-from planner.packing.runs import ClassMode, on_fewest_gpus, rooms_of
+from planner.packing.runs import ClassMode, on_fewest_gpus
 from planner.packing.shared_gpus import Held, starts
 from planner.packing.solution import (
     RUNNING_COST,
@@ -70,14 +70,10 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
 def _layouts(found: Incumbent, quarter: int) -> tuple[tuple[Layout, ...], ...]:
     """Return each pool's layouts of nodes in use, those of nodes that it lends last."""
     pools = found.master.problem.pools
-    first: dict[int, int] = {}
-    rooms = rooms_of(found.master, found.values, found.packings, found.stocks, quarter)
-    for number, (_, room) in enumerate(rooms if quarter in found.schedule else ()):
-        first.setdefault(room.pool, number)
     layouts: list[tuple[Layout, ...]] = [()] * len(pools)
     for pool, waiting in sorted(_waiting(found, quarter).items()):
         at = pools[pool].lender
-        runs = _runs(found, pool, quarter, waiting, first.get(pool, 0))
+        runs = _runs(found, pool, quarter, waiting)
         layouts[pool if at is None else at] += _of_pool(found, pool, quarter, waiting, runs)
     return tuple(layouts)
 
@@ -126,12 +122,8 @@ def _runs(
     pool: int,
     quarter: int,
     waiting: Mapping[Shape, Counter[ClassMode]],
-    first: int,
 ) -> dict[int, list[tuple[Member, int]]]:
-    """Return the runs on each node of a pool, with their GPUs there, by the node's number.
-
-    `first` is the number of the pool's first node among those of all pools.
-    """
+    """Return the runs on each node of a pool, with their GPUs there, by the node's number."""
     members: dict[int, list[tuple[Member, int]]] = defaultdict(list)
     whole = found.master.problem.pools[pool].node.gpus
     for one in found.schedule.get(quarter, ()):
@@ -140,7 +132,7 @@ def _runs(
         (part,) = _take(waiting[one.shape], 1)
         for node, gpu in one.places:
             taken = one.shape.gpus if len(one.places) == 1 else whole
-            members[node - first].append((Member(*part, one.start, gpu, 0), taken))
+            members[node].append((Member(*part, one.start, gpu, 0), taken))
     return members
 
 
@@ -256,7 +248,7 @@ def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, fl
     for at, job_class in zip(master.class_rows, classes, strict=True):
         if job_class.endpoint:  # it needs as few units as take its traffic
             program.rows[at] = replace(program.rows[at], sense="<=")
-    for at in master.schedule_rows:  # what they add is that nodes come whole
+    for at in master.bound_rows:  # what they add is that nodes and hours come whole
         program.rows[at] = replace(program.rows[at], terms=(), right=0.0)
     duals = solve_linear(program)
     assert duals is not None, "a program with a whole solution has a fractional one"

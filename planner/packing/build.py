@@ -20,7 +20,6 @@ for units that can be laid out, are copies; the program that proves the bound is
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -408,17 +407,14 @@ def evenly_full(master: MasterProgram, counted: tuple[float, ...]) -> Program:
     return program.priced({fullest: 1.0})
 
 
-def with_every_window(master: MasterProgram, idle: float = 0.0) -> Program:
-    """Return the program with rows for all windows of runs, not only those fuller than average.
-
-    In each, and over the quarter, runs leave a share of the GPU-hours of all nodes `idle`.
-    """
+def with_every_window(master: MasterProgram) -> Program:
+    """Return the program with rows for all windows of runs, not only those fuller than average."""
     program = Program(list(master.program.variables), list(master.program.rows))
     for key, load in _hours_taken(master):
         usable, owned = master.usable_nodes(*key)
         for index, factor in usable.items():
-            load[index] -= factor * (1 - idle)
-        program.row(f"idle[{key[0]},{key[1]}]", load, "<=", owned * (1 - idle))
+            load[index] -= factor
+        program.row(f"window[{key[0]},{key[1]}]", load, "<=", owned)
     return program
 
 
@@ -434,12 +430,6 @@ def _hours_taken(master: MasterProgram) -> Iterator[tuple[PoolInQuarter, Terms]]
             for usage, hours in zip(usages, taken, strict=True):
                 usage.weigh(load, usage.span or usage.shape.whole_gpus / pool.node.gpus, hours / of)
             yield key, load
-
-
-def at_random(master: MasterProgram, base: Program, seed: int) -> Program:
-    """Return the program that prefers some ways to run units to others, at random."""
-    rng = random.Random(seed)
-    return base.priced({index: rng.random() for index in master.mode.values()})
 
 
 def _changes(master: MasterProgram, program: Program) -> dict[int, float]:

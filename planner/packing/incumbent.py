@@ -24,7 +24,7 @@ from planner.packing.cutting import (
 )
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter
 from planner.packing.problem import WHOLE, Shape
-from planner.packing.runs import Rentals, Schedule, schedule_runs
+from planner.packing.runs import Rentals, Schedule, Scheduled, schedule_runs
 from planner.packing.shared_gpus import first_fit_with_parts
 from planner.packing.solver import solve_integer
 
@@ -60,10 +60,6 @@ class Incumbent:
     short: list[PoolInQuarter] = field(default_factory=list)
     """Pools, by quarter, whose runs found no room, or no cheap one, in the last plan that was
     offered."""
-    impossible: list[int] = field(default_factory=list)
-    """Quarters whose runs are proved to have no place on the nodes of that plan."""
-    exact_s: float = 0.0
-    """Seconds of work that an exact schedule of the runs of a quarter may take."""
     stocks: dict[int, CuttingStock] = field(default_factory=dict)
     """By pool: where the patterns come from, and what their indices mean."""
     rounds: int = 0
@@ -101,24 +97,32 @@ class Incumbent:
         master = self.master
         opened = {key: packed.opened() for key, packed in packings.items()}
         values = with_stays(master, master.with_opened(solved, opened))
-        self.short, self.impossible = [], []
+        self.short = []
         if not holds(master, values, {}):
             return False
-        made, self.short = schedule_runs(master, values, packings, self.stocks, self.exact_s)
-        self.impossible = made.impossible
+        made, self.short = schedule_runs(master, values, packings, self.stocks)
         even = (
             self._evenly(values, packings) if self.short and self.cost_cents is None else packings
         )
         if even != packings:
             packings = even
-            made, self.short = schedule_runs(master, values, packings, self.stocks, self.exact_s)
+            made, self.short = schedule_runs(master, values, packings, self.stocks)
+        if self.short or not self.keep_scheduled(packings, made):
+            return False
+        self.short = made.crowded
+        return not made.crowded
+
+    def keep_scheduled(self, packings: dict[PoolInQuarter, Packed], made: Scheduled) -> bool:
+        """Keep a plan whose runs have their places, if it is the cheapest so far.
+
+        Returns False if it breaks a limit.
+        """
+        master = self.master
         values = with_stays(master, made.values)
         splits = (master.program.rows[number] for number in master.split_rows)
-        if (
-            self.short
-            or any(sum(round(values[i]) * factor for i, factor in row.terms) for row in splits)
-            or not holds(master, values, made.schedule)
-        ):
+        if any(sum(round(values[i]) * factor for i, factor in row.terms) for row in splits):
+            return False
+        if not holds(master, values, made.schedule):
             return False
         problem = master.problem
         cost = problem.fixed_cost_cents + master.total(values, *problem.prices)
@@ -126,8 +130,7 @@ class Incumbent:
             self.values, self.cost_cents, self.packings = values, cost, packings
             self.schedule, self.rentals = made.schedule, made.rentals
         self.bound_cents = min(self.bound_cents, self.cost_cents)
-        self.short = made.crowded
-        return not made.crowded
+        return True
 
     def _evenly(
         self, values: tuple[float, ...], packings: dict[PoolInQuarter, Packed]

@@ -212,7 +212,7 @@ class Placed:
     shape: Shape
     start: int
     places: tuple[tuple[int, int], ...]
-    """(position of the node, first GPU there); of the rooms, or of its pool's hourly nodes."""
+    """(position of the node among those of its pool, first GPU there)."""
 
 
 def scheduled(
@@ -306,7 +306,9 @@ def _filled(
             rooms[number].take(way.on_node, start, first)
         for cap in mine:
             cap.use.take(one.shape.gpus, start, start + one.shape.run.hours)
-        placed.append(Placed(way.pool, one.shape, start, tuple(places)))
+        before = by_pool[way.pool][0]
+        where = tuple((number - before, first) for number, first in places)
+        placed.append(Placed(way.pool, one.shape, start, where))
     return placed, left
 
 

@@ -105,8 +105,8 @@ class MasterProgram:
     """By name of a condition: its rows, their exact right sides, and what one unit of a raise
     adds to each. There is none if a raise changes more of the program than rows."""
     split_rows: list[int] = field(default_factory=list)
-    schedule_rows: list[int] = field(default_factory=list)
-    """Rows `no-schedule`: some runs need one node more than their hours ask for."""
+    bound_rows: list[int] = field(default_factory=list)
+    """Rows `no-plan`: what no plan costs less than, as its hours show."""
     moved: dict[int, int] = field(default_factory=dict)
     """job class -> variable: units that leave the pool in which they run today."""
     stays: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -299,43 +299,13 @@ class MasterProgram:
                 if any(load.values()):
                     self.capacity_row("cutting", number, quarter, load, tightens=True)
 
-    def add_schedule_cut(self, quarter: int, values: tuple[float, ...]) -> bool:
-        """State that a quarter's runs need one node more than these, if that follows.
-
-        They are proved to have no place on the nodes of a solution, whichever modes they take. If
-        any of them were elsewhere, fewer nodes might do. Nothing is stated where anything else
-        stays on the nodes, quotas delay runs, or several pools have nodes for them.
-        """
-        runs = [usage for usage in self.runs_in(quarter) if not self.problem.pools[usage.pool].hire]
-        pools = {usage.pool for usage in runs if round(self.nodes(usage.pool, quarter, values))}
-        if len(pools) != 1 or any(usage.asked.owner for usage in runs):
-            return False
-        (pool,) = pools
-        stays = (usage for usage in self.on_nodes(pool, quarter) if not usage.asked.is_run)
-        if any(round(usage.units(values)) for usage in stays):
-            return False
-        enough, most = round(self.nodes(pool, quarter, values)) + 1, 0
-        there = [usage for usage in runs if usage.pool == pool]
-        for job_class in self.problem.classes:
-            mine = [
-                mode
-                for mode in job_class.modes
-                if quarter in job_class.quarters and any(mode.shape == one.asked for one in there)
-            ]
-            if mine and len(job_class.modes) > 1 and not job_class.may_change_in(quarter):
-                return False
-            most += job_class.count * max((mode.copies_in(quarter) for mode in mine), default=0)
-        if sum(round(usage.pieces(values)) for usage in there) < most:
-            return False
-        terms, owned = self.usable_nodes(pool, quarter)
-        load: Terms = defaultdict(float, terms)
-        for usage in there:
-            usage.weigh(load, -enough / usage.times, 1.0)
-        right = enough * (1 - most) - owned
-        self.schedule_rows.append(
-            self.program.row(f"no-schedule[{pool},{quarter}]", load, ">=", right, tightens=True)
-        )
-        return True
+    def add_bound(self, cents: int | None) -> None:
+        """State that no plan costs less, or that there is none: what no sum of hours shows."""
+        objective = {at: one.cost for at, one in enumerate(self.program.variables) if one.cost}
+        right = self.cost((cents or 0) - self.problem.fixed_cost_cents)
+        if cents is None:
+            objective, right = {}, 1.0
+        self.bound_rows.append(self.program.row("no-plan", objective, ">=", right, tightens=True))
 
 
 def _gpu_hours(mode: Mode) -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
 from planner.packing.cutting import CuttingStock, Packed
-from planner.packing.exact_schedule import exactly
 from planner.packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.list_schedule import (
     Cap,
@@ -27,7 +26,7 @@ from planner.packing.problem import Shape
 ClassMode = tuple[int, int]
 """A job class and one of its modes, by position."""
 Schedule = dict[int, tuple["Placed", ...]]
-"""One entry for each quarter. Nodes are numbered as `rooms_of` yields them, pool after pool."""
+"""One entry for each quarter. The nodes of a pool are numbered as `rooms_of` yields them."""
 Rentals = dict["PoolInQuarter", tuple["Rental", ...]]
 """Nodes that exist for a part of a quarter."""
 
@@ -40,8 +39,6 @@ class Scheduled(NamedTuple):
     rentals: Rentals
     crowded: list[PoolInQuarter]
     """Pools some of whose runs had to go to nodes for hours or weeks."""
-    impossible: list[int]
-    """Quarters whose runs are proved to have no place on the nodes that stay."""
 
 
 def schedule_runs(
@@ -49,11 +46,8 @@ def schedule_runs(
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
     stocks: Mapping[int, CuttingStock],
-    exact_s: float,
 ) -> tuple[Scheduled, list[PoolInQuarter]]:
     """Schedule all runs of a plan; return also the pools, by quarter, whose runs found no room.
-
-    An exact schedule may take so many seconds of work in each quarter.
 
     Runs for which their pool's nodes leave no room go to those of another, or to nodes for hours
     or weeks if there are any; the solution then counts them there, and what those nodes cost.
@@ -62,26 +56,15 @@ def schedule_runs(
     rentals: Rentals = {}
     short: dict[PoolInQuarter, None] = {}
     crowded: dict[PoolInQuarter, None] = {}
-    impossible = []
     for quarter in range(master.problem.quarters):
-        hourly = _hourly_pools(master, quarter)
+        hourly = hourly_pools(master, quarter)
         every = list(_waiting(master, values, quarter))
         if not every:
             continue
-        rooms = [room for _, room in rooms_of(master, values, packings, stocks, quarter)]
+        rooms = list(rooms_of(master, values, packings, stocks, quarter))
         caps = list(_caps(master, values, quarter))
         asked = [one for one in every if one.pool not in hourly]
         placed, left = scheduled(rooms, asked, lambda caps=caps: _with(caps, ()))  # type: ignore[misc]
-        if left:
-            runs = list(_with_modes(master, values, quarter, hourly))
-            if len(asked) < len(every):  # which runs are on nodes for hours is not known by class
-                runs = [(one, ()) for one in asked]
-            verdict = exactly(rooms, [one for one, _ in runs], _with(caps, ()), exact_s)
-            if verdict.placed is not None:
-                placed, left = list(verdict.placed), []
-                values = _with_chosen(master, values, runs, verdict.ways)
-            elif verdict.impossible and len(asked) == len(every):
-                impossible.append(quarter)
         crowded |= dict.fromkeys((one.pool, quarter) for one in left)
         hiring = [one for one in every if one.pool in hourly]
         for one in left:
@@ -104,53 +87,7 @@ def schedule_runs(
             short |= dict.fromkeys((one.pool, quarter) for one in without)
         schedule[quarter] = tuple(placed)
     values = _as_scheduled(master, values, schedule, rentals)
-    return Scheduled(values, schedule, rentals, list(crowded), impossible), list(short)
-
-
-def _with_modes(
-    master: MasterProgram, values: tuple[float, ...], quarter: int, hourly: Container[int]
-) -> Iterator[tuple[Waiting, tuple[ClassMode, ...]]]:
-    """Yield the runs of a quarter with each way of every mode that they may take, and its mode.
-
-    Units that run in one quarter only may change their mode; the one they take comes first.
-    """
-    problem = master.problem
-    ways: dict[tuple[str, Shape], list[Waiting]] = defaultdict(list)
-    for usage in master.runs_in(quarter):
-        if usage.pool not in hourly:
-            ways[problem.pools[usage.pool].gpu_type, usage.asked].append(_waits(usage))
-    for number, position in master.mode:
-        job_class = problem.classes[number]
-        mode = job_class.modes[position]
-        if quarter not in job_class.quarters or not mode.shape.is_run:
-            continue
-        counted = master.pieces_in(number, position, quarter)
-        pieces = sum(round(values[index]) * each for index, each in counted)
-        modes = [(position, mode)]
-        if job_class.may_change_in(quarter):
-            modes += [one for one in problem.open_to(number, position) if one[0] != position]
-        mine = [
-            (way, (number, other)) for other, one in modes for way in ways[one.gpu_type, one.shape]
-        ]
-        if pieces and mine:
-            (first, _), *more = mine
-            run = replace(first, elsewhere=tuple(way for way, _ in more))
-            yield from [(run, tuple(mode for _, mode in mine))] * pieces
-
-
-def _with_chosen(
-    master: MasterProgram,
-    values: tuple[float, ...],
-    runs: Iterable[tuple[Waiting, tuple[ClassMode, ...]]],
-    ways: Iterable[int],
-) -> tuple[float, ...]:
-    """Return a solution in which runs take the modes that were chosen for them."""
-    changed = list(values)
-    for (_, modes), way in zip(runs, ways, strict=True):
-        if modes and modes[way] != modes[0]:
-            changed[master.mode[modes[0]]] -= 1.0
-            changed[master.mode[modes[way]]] += 1.0
-    return tuple(changed)
+    return Scheduled(values, schedule, rentals, list(crowded)), list(short)
 
 
 def on_fewest_gpus(
@@ -166,19 +103,19 @@ def on_fewest_gpus(
     """
     changed = dict(schedule)
     for quarter, placed in schedule.items():
-        hourly = _hourly_pools(master, quarter)
+        hourly = hourly_pools(master, quarter)
         asked = {(usage.pool, usage.asked): _waits(usage) for usage in master.runs_in(quarter)}
         by_the_hour = [one for one in placed if one.pool in hourly]
         before = [one for one in placed if one.pool not in hourly]
         after = one_after_the_other(
-            [room for _, room in rooms_of(master, values, packings, stocks, quarter)],
+            list(rooms_of(master, values, packings, stocks, quarter)),
             [asked[one.pool, one.shape] for one in before],
             _with(_caps(master, values, quarter), by_the_hour),
         )
         held = [
             len(
                 {
-                    (node, gpu)
+                    (one.pool, node, gpu)
                     for one in runs
                     for node, first in one.places
                     for gpu in range(first, first + one.shape.gpus)
@@ -191,7 +128,7 @@ def on_fewest_gpus(
     return changed
 
 
-def _hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:
+def hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:
     """Return the pools with nodes for hours or weeks in a quarter."""
     found = {}
     for number, supply in enumerate(master.problem.supplies):
@@ -235,11 +172,11 @@ def rooms_of(
     packings: Mapping[PoolInQuarter, Packed],
     stocks: Mapping[int, CuttingStock],
     quarter: int,
-) -> Iterator[tuple[int, Room]]:
+) -> Iterator[Room]:
     """Yield the nodes that runs may use, pool after pool.
 
-    In the order of their layouts, then empty ones, each with the number of its pattern, or -1.
-    There are no more empty nodes than runs could use, on whichever pool of their GPU type.
+    In the order of their layouts, then empty ones: no more of these than runs could use, on
+    whichever pool of their GPU type.
     """
     runs: dict[str, Counter[Shape]] = defaultdict(Counter)
     for usage in master.runs_in(quarter):
@@ -258,7 +195,7 @@ def rooms_of(
         if not most:
             continue
         free = round(master.shared_nodes(*key, values))
-        for number, (pattern, times) in enumerate(packed.patterns):
+        for pattern, times in packed.patterns:
             taken = [0, 0, 0]
             for index, units in pattern:
                 held = packed.bundles[-1 - index] if index < 0 else (stocks[key[0]].shapes[index],)
@@ -268,9 +205,9 @@ def rooms_of(
             free -= times
             left = (node.gpus - taken[0], node.cpus - taken[1], node.memory_mb - taken[2])
             for _ in range(times):
-                yield number, Room(key[0], *left, whole=False)
+                yield Room(key[0], *left, whole=False)
         for _ in range(min(free, most)):
-            yield -1, Room(key[0], node.gpus, node.cpus, node.memory_mb)
+            yield Room(key[0], node.gpus, node.cpus, node.memory_mb)
 
 
 def _waiting(master: MasterProgram, values: tuple[float, ...], quarter: int) -> Iterator[Waiting]:

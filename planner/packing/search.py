@@ -3,31 +3,30 @@
 1. Root: cuts that the linear relaxation violates.
 2. Bound: node counts whole, units fractional but those that span nodes, with every cut known.
 3. Units: whole units on those node counts; if there are none, both at once.
-4. Layouts: a cutting stock per pool and quarter, and a schedule of the runs, by CP-SAT where a list
-   schedule fails. Where units do not fit, or runs are proved to have no place, cuts lead to 2.
+4. Layouts: a cutting stock per pool and quarter, and a list schedule of the runs. Where units do
+   not fit, cuts lead to 2.
 5. First-fit: a plan at the least.
 6. Local search: exchanges of units, and fewer nodes.
-7. Idle hours: a share of the GPU-hours that runs leave idle.
-8. Chance: runs on the nodes of the bound in ways drawn at random.
-9. Reserve: more nodes than are needed on paper, or fewer runs on the full ones.
+7. Exact plan: CP-SAT decides on small portfolios with runs as a whole.
+8. Reserve: more nodes than are needed on paper, or fewer runs on the full ones.
 
 `Search.run` has these steps in their order; each is a method below it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from planner.errors import LimitError
 from planner.packing.build import (
-    at_random,
     build_master,
     evenly_full,
     on_cheapest_gpus,
     with_at_least,
     with_every_window,
 )
+from planner.packing.exact_plan import exactly
 from planner.packing.incumbent import Incumbent, Infeasible, begin
 from planner.packing.layouts import Layouts
 from planner.packing.local_search import place_unlike
@@ -57,12 +56,8 @@ solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit for first-fit; then, if there is no plan yet, for any plan;
 and the gap at which any will do."""
-_EXACT_TIME = 0.2
-"""The share of the time left that an exact schedule of the runs of a quarter may take."""
-_IDLE_SHARES = (0.15, 0.1, 0.07, 0.04, 0.02, 0.01)
-"""Shares of the GPU-hours that runs may leave idle if they find no room otherwise."""
-_FEW_MODES, _DRAWN = 3_000, 6
-"""Up to this many modes, ways to run units are drawn at random; and how many."""
+_EXACT_TIME = 0.5
+"""The share of the time left for deciding on nodes and hours together."""
 
 _Values = tuple[float, ...]
 """Values of the variables of the master program."""
@@ -151,10 +146,8 @@ class Search:
         if not self._closed():
             self._first_fit()  # step 5
             self._exchange()  # step 6
-            stuck = self._stuck
-            self._leave_idle()  # step 7
-            self._draw()  # step 8
-            self._reserve(stuck)  # step 9
+            self._decide_exactly()  # step 7
+            self._reserve()  # step 8
 
     # Step 1
 
@@ -269,26 +262,19 @@ class Search:
         )
         return None if answer.outcome is Outcome.INFEASIBLE else answer.values
 
-    def _lay_out(self, solved: _Values, *, exactly: bool = False) -> bool:
-        """Lay out whole units, and keep the plan if all fit; else learn from the rest.
-
-        With `exactly`, runs for which the list schedule has no place get an exact one.
-        """
+    def _lay_out(self, solved: _Values) -> bool:
+        """Lay out whole units, and keep the plan if all fit; else learn from the rest."""
         values = tuple(float(round(value)) for value in solved)
         master = self._master
         counting = (*master.unit_variables, *master.acquire.values())
         counts = tuple(values[index] for index in counting)
-        if counts in self._tried and not exactly:
+        if counts in self._tried:
             self._stuck = self._tried[counts]
             return False
         packings, lacking = self._layouts.lay_out(values)
-        self._found.exact_s = self._left_s() * _EXACT_TIME if exactly else 0.0
         kept = not lacking and self._found.keep(values, packings)
         if not lacking:
             lacking = self._found.short[:1]
-            self._layouts.cuts += sum(
-                master.add_schedule_cut(quarter, values) for quarter in self._found.impossible
-            )
         self._stuck = {}
         for key in lacking:  # one node more than was tried in vain, and one run less
             runs = (one.pieces(values) for one in master.usages[key] if one.asked.is_run)
@@ -302,7 +288,6 @@ class Search:
 
         If not, those on the cheapest GPUs tell where more nodes are needed.
         """
-        units: _Values = ()
         stuck = None
         for units in self._units_on(counted):
             if self._lay_out(units):
@@ -310,12 +295,10 @@ class Search:
             stuck = self._stuck if stuck is None else stuck
         if stuck is None:
             return None
-        if self._found.short and self._lay_out(units, exactly=True):
-            return True
         self._stuck = stuck
         return False
 
-    # Steps 5 to 9
+    # Steps 5 to 8
 
     def _first_fit(self) -> None:
         """Make at least a first-fit plan."""
@@ -354,28 +337,27 @@ class Search:
         placed = place_unlike(self._master, stocks, values, self._in_time, more_nodes=more_nodes)
         return placed is not None and self._found.keep(*placed)
 
-    def _leave_idle(self) -> None:
-        """Leave runs a share of the GPU-hours idle, less and less as long as that is cheaper."""
-        for share in _IDLE_SHARES if self._runs else ():
-            if self._closed() or not self._in_time():
-                return
-            values = self._cheaper(with_every_window(self._master, idle=share))
-            if values:
-                self._on_nodes(values)
-
-    def _draw(self) -> None:
-        """Lay out runs on the nodes of the bound in ways drawn at random, if they are few."""
-        if not (self._runs and self._counted) or len(self._master.mode) > _FEW_MODES:
+    def _decide_exactly(self) -> None:
+        """Let CP-SAT decide on a small portfolio with runs as a whole."""
+        if not self._runs or self._closed():
             return
-        base = with_every_window(self._master)
-        for seed in range(_DRAWN):
-            if self._closed() or not self._in_time():
-                return
-            units = self._units(at_random(self._master, base, seed), self._counted)
-            if units and self._lay_out(units):
-                return
+        self._say("deciding on nodes and hours together")
+        found, master, most_s = self._found, self._master, self._left_s() * _EXACT_TIME
+        exact = exactly(master, found.stocks, found.bound_cents, found.cost_cents, most_s)
+        if exact is None:
+            return
+        if exact.made is not None:
+            packings, lacking = self._layouts.lay_out(exact.made.values)
+            packings |= exact.packings
+            if all(key in packings for key in lacking):
+                found.keep_scheduled(packings, exact.made)
+        if exact.bound_cents is None or exact.bound_cents > found.bound_cents:
+            master.add_bound(exact.bound_cents)
+            if exact.bound_cents is None:
+                raise Infeasible(master)
+            found.bound_cents = exact.bound_cents
 
-    def _reserve(self, stuck: Mapping[PoolInQuarter, tuple[int, int]]) -> None:
+    def _reserve(self) -> None:
         """Count more nodes than are needed on paper, as long as that is cheaper than the plan.
 
         There is one node more where units did not fit. Then, and where nodes are had by the hour,
@@ -383,6 +365,7 @@ class Search:
         """
         if self._unlike:
             return
+        stuck = self._stuck
         for full in (False, True):
             nodes: dict[PoolInQuarter, int] = {}
             runs: dict[PoolInQuarter, int] = {}

@@ -105,12 +105,17 @@ def held_all_quarter(
     master: MasterProgram, quota: Quota, quarter: int, values: Sequence[float]
 ) -> Fraction:
     """Return the GPUs of a quota that whole units hold, without runs."""
-    held = (
-        quota.taken_by_piece(mode) * pieces * round(values[index])
+    held = (gpus * round(values[index]) for index, gpus in staying(master, quota, quarter))
+    return sum(held, Fraction(0))
+
+
+def staying(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[int, Fraction]]:
+    """Return variables of units that are no runs, with the GPUs that each counts."""
+    return [
+        (index, quota.taken_by_piece(mode) * pieces)
         for index, mode, pieces in _taken_in(master, quota, quarter)
         if not mode.shape.is_run
-    )
-    return sum(held, Fraction(0))
+    ]
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
