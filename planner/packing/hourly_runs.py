@@ -24,7 +24,7 @@ from planner.packing.list_schedule import (
     Waiting,
     allowed_by,
 )
-from planner.packing.problem import HourlyTerms, Pool, Shape
+from planner.packing.problem import HourlyTerms, Pool, RunWindow, Shape
 
 _Interval = tuple[int, int]
 """The first hour, and the hour by which it has ended."""
@@ -383,13 +383,15 @@ class _Filling:
 
     def _alone(self, one: Waiting, kind: HourlyPool, caps: Sequence[Cap]) -> int | None:
         """Return the first hour of a run on a node of its own."""
-        paid = kind.hire.steps(one.shape.run.hours) * kind.hire.step_hours
-        start: int | None = one.shape.run.earliest
-        while start is not None and start <= one.shape.run.latest:
-            start = allowed_by(caps, one.shape, start)
-            if start is None or self._gives(kind, (), [(start, start + paid)]):
-                return start
-            start += 1
+        run, there = one.shape.run, self._there.get(kind.offer)
+        paid = kind.hire.steps(run.hours) * kind.hire.step_hours
+        window = RunWindow(paid, run.earliest, run.latest + paid)
+        start = run.earliest
+        while (allowed := allowed_by(caps, one.shape, start)) is not None:
+            given = there.earliest(1, window, allowed) if there else allowed
+            if given is None or given == allowed:
+                return given
+            start = given
         return None
 
     def _on_several(
