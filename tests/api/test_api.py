@@ -128,6 +128,7 @@ def test_a_mistake_in_a_dict_is_told_by_its_path_alone():
     assert {one.line for one in told.value.findings} == {None}
     (typo,) = (one for one in told.value.findings if one.path == "polices")
     assert typo.hint == "did you mean 'policies'?"
+    assert "polices: unknown key 'polices'\n  hint: did you mean 'policies'?" in str(told.value)
 
 
 def test_a_mistake_in_text_or_a_file_is_told_with_its_line(tmp_path):
