@@ -15,7 +15,7 @@ from planner.inputs.text import count_of, usd
 from planner.planning.checks.case import Findings, PlanCase, differences, in_force
 from planner.planning.checks.demand import token_cents
 from planner.planning.checks.placement import moves_cents
-from planner.planning.plan import Node, Origin
+from planner.planning.plan import Node, NodeOrigin
 
 Flow = tuple[str, int, int, Fraction]
 """The kind of cost, the quarter it is booked in, the quarters of discount, and US dollars."""
@@ -191,7 +191,7 @@ _OF_A_SALE = ("sale", "residual value given up")
 
 
 def _compared(
-    origin: Origin, entry: str, node_type: str, site: str, labels: tuple[str, ...]
+    origin: NodeOrigin, entry: str, node_type: str, site: str, labels: tuple[str, ...]
 ) -> Node:
     """Build a node that is in no plan, to compute the cost of one like it."""
     return Node(

@@ -34,7 +34,7 @@ from planner.reporting.format import (
 from planner.reporting.sections.jobs import rejections_section
 from planner.reporting.traced import TracedPlan
 
-Line = TypeVar("Line", Acquisition, NodeRelease)
+_Line = TypeVar("_Line", Acquisition, NodeRelease)
 
 _JOBS = 6
 _MOST_NAMED = 4
@@ -335,10 +335,10 @@ def _what(plan: Plan) -> str:
     return words[0].upper() + words[1:]
 
 
-def _by_machine(lines: Sequence[Line]) -> list[list[Line]]:
+def _by_machine(lines: Sequence[_Line]) -> list[list[_Line]]:
     """Group lines of the same nodes for the same term."""
 
-    def machine(line: Line) -> tuple[str, str, int, int]:
+    def machine(line: _Line) -> tuple[str, str, int, int]:
         term = 0
         if isinstance(line, Acquisition):
             term = line.term_quarters or line.step_hours or 0
