@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli import plans, serving, tables
+from planner.cli import exchange, plans, serving
 from planner.cli.common import error_pen, on_options, warnings_told, with_hint
 from planner.errors import ExitCode, PlannerError
 from planner.reporting.findings import render_error
@@ -143,7 +143,7 @@ def _late(name: str, told: str) -> click.Command:
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "Decide": (
-        tables.init,
+        exchange.init,
         plans.plan,
         _late("size", "Size one job on every GPU type, the cheapest first."),
         _late("measure", "Run one tuning job for some steps on the GPU at hand."),
@@ -151,7 +151,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
     ),
     "Understand": (plans.explain, plans.compare, plans.replay, serving.view),
     "Ask what if": (plans.sweep, plans.sensitivity, plans.alternatives, plans.risk),
-    "Hand on": (plans.report, tables.export, serving.mcp, tables.import_),
+    "Hand on": (plans.report, exchange.export, serving.mcp, exchange.import_),
     "Look up": (
         _late("rules", "List, show and test the rules."),
         _late("catalog", "List and show the facts: GPU types, node types, models and prices."),
