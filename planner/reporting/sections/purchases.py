@@ -236,7 +236,7 @@ def procurement_section(traced: TracedPlan) -> Iterator[Block]:
         total += traced.read.sum("acquisitions[*].committed_cents")
     terms = ", whole terms of reservations counted" if traced.committed else ""
     quoted = sorted({line.price_origin for line in bill if not line.illustrative})
-    why = traced.link("what other GPU types would add, job by job", "jobs")
+    why = traced.link("what other GPU types would add, job by job", "decisions")
     if any(rejections_section(traced)):
         why = traced.link("rejected GPU types with their rules", "options")
     yield Fields(
