@@ -56,6 +56,7 @@ def warning_notes(
         *_retiring(inputs, plan),
         *_idle(inputs, plan),
         *_dear_spares(inputs, plan),
+        *_never_measured(plan),
         *_of_unknown_length(jobs, solution, plan),
         *_for_a_few_hours(inputs, plan),
         *_illustrative(inputs),
@@ -288,6 +289,27 @@ def _asked_by(inputs: Inputs, pool: _Pool) -> str:
     site = inputs.scenario.sites.get(pool[1])
     asked = spare_nodes(inputs, *pool)
     return f"sites.{pool[1]}.spare_nodes" if site and site.spare_nodes == asked else _SPARE_NODES
+
+
+def _never_measured(plan: Plan) -> Iterator[Note]:
+    """Warn of GPU types that are acquired though no measured run backs what they get done."""
+    acquired = {one.gpu_type: one.offer for one in plan.acquisitions}
+    found: dict[str, set[str]] = defaultdict(set)
+    for job in plan.jobs:
+        taken = {way for way, _ in job.ways}
+        for one in plan.sizings[job.sizing].candidates:
+            elsewhere = any(
+                told.rests == "elsewhere" and told.figure != "memory" for told in one.evidence
+            )
+            if elsewhere and one.way in taken and one.gpu_type in acquired:
+                found[one.gpu_type].add(job.name)
+    for gpu_type, names in sorted(found.items()):
+        yield Note(
+            text=f"no run measured on {gpu_type} backs the throughput of "
+            f"{some_of(sorted(names), _JOBS_NAMED)}, which rests on runs on other GPUs: have the "
+            "vendor show it before you order",
+            origin=f"offers.{acquired[gpu_type]}",
+        )
 
 
 def _of_unknown_length(
