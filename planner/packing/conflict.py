@@ -57,7 +57,8 @@ class Conflict:
     members: tuple[Condition, ...]
     """None if no plan exists whatever is asked for."""
     needed: int
-    """How much a single member must rise even if nothing else were asked for."""
+    """How much a single member must rise: with all the rest kept, if that can mend it alone,
+    otherwise even if nothing else were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +142,10 @@ class _Asking:
             several = [self._every - self._grown(frozenset(), sorted(self._every))]
         problem = self._problem
         mended = [self._mended(problem, sorted(some)) for some in (*alone, *several[:_TOGETHER])]
+        remedies = tuple(raises for raises in mended if raises)
         return Conflicts(
-            tuple(map(self._conflict, sorted(every, key=sorted))),
-            tuple(raises for raises in mended if raises),
+            tuple(self._conflict(one, remedies) for one in sorted(every, key=sorted)),
+            remedies,
             spent() < self._deadline,
         )
 
@@ -157,12 +159,12 @@ class _Asking:
             yield beside
             left -= beside
 
-    def _conflict(self, members: Set) -> Conflict:
-        needed: Raises = ()
-        if len(members) == 1:
-            needed = self._mended(self._lifted(self._every - members), sorted(members))
+    def _conflict(self, members: Set, remedies: Sequence[Raises]) -> Conflict:
         conditions = tuple(self._conditions[one] for one in sorted(members))
-        return Conflict(conditions, needed[0][1] if needed else 0)
+        needed = next((one for one in remedies if [of for of, _ in one] == [*conditions]), ())
+        if len(members) == 1 and not needed:
+            needed = self._mended(self._lifted(self._every - members), sorted(members))
+        return Conflict(conditions, needed[0][1] if len(members) == 1 and needed else 0)
 
     def _kept(self, asked: Set) -> bool:
         """Return whether some plan satisfies these, unless the program or the search refutes it."""

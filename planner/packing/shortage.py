@@ -16,7 +16,7 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
 from planner.packing.problem import ALL_TRAFFIC, JobClass, Problem, Supply
 from planner.packing.search import search
-from planner.packing.solver import Program, solve_integer
+from planner.packing.solver import Outcome, Program, solve_integer
 from planner.packing.translation import Translation
 from planner.packing.work import spent
 
@@ -41,7 +41,7 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
     stated = [one for one in conflicts if not all(member.procures for member in one.members)]
     if 0 < len(stated) < len(conflicts):
         master = build_master(_without(translation.problem, stated))
-    short = _short(master, master.unit_variables) or _short(master, frozenset())
+    short = _short(master, frozenset()) or _short(master, master.unit_variables)
     lacking = [*_lacking(translation, short)]
     classes = translation.problem.classes
     wanted = {quarter for number in short for quarter in classes[number].quarters} or {0}
@@ -113,7 +113,7 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
     return {
         number: answer.values[index]
         for number, index in lacking.items()
-        if answer.values and answer.values[index] > 1e-6
+        if answer.outcome is Outcome.OPTIMAL and answer.values[index] > 1e-6
     }
 
 

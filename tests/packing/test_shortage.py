@@ -183,16 +183,17 @@ def test_conflicts_that_stand_beside_each_other_are_all_named_and_mended_togethe
         "format": 1,
         "name": "late and poor",
         "horizon": {"first_quarter": "2027Q1", "quarters": 1, "as_of": "2026-12-01"},
-        "fleet": {"old": {"node_type": "xe9680-h100", "count": 1}},
+        "fleet": {"old": {"node_type": "xe9680-h100", "count": 2}},
         "offers": {"buy": {"node_type": "xe9680-h100", "kind": "buy", "lead_time_weeks": 30}},
         "budget": {"opex_usd": 100},
-        "jobs": {"big": {"fixed": {"gpus": 16}}, "small": {"fixed": {"gpus": 8}}},
+        "jobs": {"big": {"fixed": {"gpus": 24}}, "small": {"fixed": {"gpus": 8}}},
     }
     with pytest.raises(InfeasibleError) as raised:
         planner.plan(scenario)
     budget, nodes = raised.value.headline.removeprefix("no plan exists: ").split("; and ")
     assert budget.startswith("opex in total is $100, at least $")
-    assert nodes == "in 2027Q1 at least 16 GPUs more are needed than can be in service"
+    assert nodes == "in 2027Q1 at least 24 GPUs more are needed than can be in service"
+    assert not any(reason.startswith("small: ") for reason in raised.value.reasons)
     assert "offer buy arrives after the horizon" in raised.value.reasons[-2]
     assert raised.value.remedies[0].startswith(
         "together: have offer buy enter service from 2027Q1 on, raise opex in total by $"
