@@ -351,10 +351,11 @@ def _one_figure(shape: FieldTree, path: Path) -> str:
 
 def _out_of_bounds(mistake: _Mistake) -> tuple[str, str | None]:
     limit, words = _BOUNDS[mistake.kind]
-    bound = str(mistake.context[limit])
+    most = Decimal(str(mistake.context[limit]))
+    bound = f"{most:,f}"
     shown = described(mistake.value)
     if isinstance(mistake.value, str) and "%" in mistake.value:
-        shown, bound = mistake.value, f"{Decimal(bound) * 100:f}%"
+        shown, bound = mistake.value, f"{most * 100:f}%"
     hint = _percent_hint(mistake) or _none_hint(mistake) or _watts_hint(mistake)
     return f"{shown} is {words} {bound}", hint
 
