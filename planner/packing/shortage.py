@@ -41,7 +41,8 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
     stated = [one for one in conflicts if not all(member.procures for member in one.members)]
     if 0 < len(stated) < len(conflicts):
         master = build_master(_without(translation.problem, stated))
-    short = _short(master, frozenset()) or _short(master, master.unit_variables)
+    parts = _short(master, master.unit_variables)
+    short = _short(master, frozenset()) or parts
     lacking = [*_lacking(translation, short)]
     classes = translation.problem.classes
     wanted = {quarter for number in short for quarter in classes[number].quarters} or {0}
@@ -58,7 +59,7 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
         reasons += pools
     causes = list(map(_broken, stated))
     if len(stated) < len(conflicts):
-        causes.append(_headline(translation, short))
+        causes.append(_headline(translation, parts or short))
         remedies = (*_remedies(translation, short), *remedies)
     *others, last = causes
     told = (

@@ -192,7 +192,7 @@ def test_conflicts_that_stand_beside_each_other_are_all_named_and_mended_togethe
         planner.plan(scenario)
     budget, nodes = raised.value.headline.removeprefix("no plan exists: ").split("; and ")
     assert budget.startswith("opex in total is $100, at least $")
-    assert nodes == "in 2027Q1 at least 24 GPUs more are needed than can be in service"
+    assert nodes == "in 2027Q1 at least 16 GPUs more are needed than can be in service"
     assert not any(reason.startswith("small: ") for reason in raised.value.reasons)
     assert "offer buy arrives after the horizon" in raised.value.reasons[-2]
     assert raised.value.remedies[0].startswith(
