@@ -180,7 +180,7 @@ def _bases_of_their_own(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[
 
 
 def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
-    """Warn of types that no node has, and of deliveries in quarters in which none may arrive."""
+    """Warn of types that no node has, deliveries that may not arrive, prices without an order."""
     scenario = inputs.scenario
     nodes, gpus = set(scenario.node_types_in_play), set(inputs.gpu_types_in_play)
     spares, licences = scenario.policies.spare_nodes, scenario.finance.licence_usd_per_gpu_year
@@ -215,6 +215,10 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
         if offer.available and stated and not {*map(Quarter.parse, stated)} & {*offer.available}:
             text = "no quarter of it is one of `available`: no node may enter service"
             yield Note(text=text, origin=f"offers.{name}.deliveries")
+        last = max((level.from_nodes for level in offer.price_breaks), default=0)
+        if offer.maximum and offer.maximum < last:
+            text = f"no order reaches the price from {last} nodes on: `maximum` is {offer.maximum}"
+            yield Note(text=text, origin=f"offers.{name}.price_breaks")
 
 
 class _Spares(NamedTuple):
