@@ -184,9 +184,19 @@ def _finding(
             hint = shape.hint_for_unknown(mistake.path, document.value(tuple(outer)))
     else:
         message, hint = _words(shape, mistake)
-    if mistake.at_key and _AFTER_COMMA.fullmatch(str(mistake.path[-1])):
+    if _cut_by_a_comma(document, mistake):
         hint = _IN_BRACES
     return document.finding(mistake.path, message, hint, at_key=mistake.at_key)
+
+
+def _cut_by_a_comma(document: YamlDocument, mistake: _Mistake) -> bool:
+    """Return whether a key is the rest of a number, or the one after it is."""
+    *outer, last = mistake.path or ("",)
+    around = document.value(tuple(outer))
+    keys = [str(key) for key in around] if isinstance(around, dict) else []
+    after = keys[keys.index(str(last)) + 1 :][:1] if str(last) in keys else []
+    rest = [str(last)] if mistake.at_key else after
+    return any(map(_AFTER_COMMA.fullmatch, rest))
 
 
 def _words(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]:
