@@ -339,7 +339,7 @@ def amount(value: Decimal | int, unit: str) -> str:
     """Format a figure with its unit, and a share as per cent: `2,190 h`, `10 %`."""
     exact = Decimal(value)
     if unit == "share":
-        return f"{(exact * 100).normalize():f} %"
+        return f"{(exact * 100).normalize():,f} %"
     return f"{exact.normalize():,f} {unit}"
 
 

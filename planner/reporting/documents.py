@@ -206,9 +206,10 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(options.why_recommended(traced))
     yield from options.cheaper_warnings(traced)
     if illustrative := purchases.illustrative(plan):
+        named = listed([code(name) for name in illustrative])
         yield Paragraph(
-            f"Prices of {listed(illustrative)} are illustrative, not quotes: put quotes into the "
-            "scenario and plan again before this is approved.",
+            f"Prices of {named} are illustrative, not quotes: put quotes into the scenario and "
+            "plan again before this is approved.",
             tone="warning",
         )
     yield _nodes_by_site(traced)

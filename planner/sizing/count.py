@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import Exact
+from planner.inputs.rules.facts import FACTS
 from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.inputs.text import count_of
@@ -468,6 +469,8 @@ def _rejection(gpu_type: str, rule: Rule, situation: Reasoning) -> Rejection:
 def _unknown(gpu_type: str, missing: str, situation: Reasoning) -> Rejection:
     cause = situation.why_unknown(missing)
     reason = "no rule gives it" if cause == missing else f"nothing is known of {cause}"
+    if (fact := FACTS.get(cause)) and fact.origin == "model":
+        reason += f" ({fact.meaning}), which a `model` states, or a `family` beside `parameters_b`"
     return Rejection(
         gpu_type=gpu_type, rule="rules", message=f"{missing} cannot be sized here: {reason}"
     )

@@ -530,8 +530,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(
         "Requests per second at the peak, and what the replicas are planned for at the most "
         f"(Takes). Times are expected at the {at} percentile at the peak of the busiest "
-        "quarter: an estimate by the rules under serving/, not a measurement. Full is when growth "
-        "as in the last quarters takes up what is left.",
+        "quarter: an estimate by the rules under serving/, not a measurement.",
         tone="faint",
     )
 
@@ -563,7 +562,8 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("Replicas", "number", replicas),
         *columns_for((("TTFT, ms", "ttft_ms"), ("TPOT, ms", "tpot_ms")), figure),
         ("Full", "text", lambda row: _full(plan, row)),
-        caption="Replicas: how many, and of how many GPUs each",
+        caption="Replicas: how many, and of how many GPUs each; Full: when growth as in the last "
+        "quarters takes up what is left (–: never, or in years)",
     )
     if told := at_full_rate(row.candidate for row in rows):
         yield Paragraph(told)
