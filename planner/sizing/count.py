@@ -238,7 +238,7 @@ class Counter:
             return found
         if found.too_small is None and passed_over is not None:
             found = found._replace(too_small=job.on(gpu, passed_over).derive(_FREE))
-        return _placement(gpu_type, found)
+        return _placed(gpu_type, job, found)
 
     def fewest(self, gpu: Mapping[str, Known], job: Tries) -> int | None:
         """Return the smallest count of one type on which a job may run; None if there is none."""
@@ -253,7 +253,7 @@ class Counter:
         found, is_last = next(self._attempts(gpu_type, gpu, job, first))
         if isinstance(found, Rejection):
             return found if is_last else None
-        return _placement(gpu_type, found) if found.at.number("gpus") == gpus else None
+        return _placed(gpu_type, job, found) if found.at.number("gpus") == gpus else None
 
     def place_faster(
         self, placed: Placement, gpu: Mapping[str, Known], job: Tries
@@ -267,7 +267,9 @@ class Counter:
             found = self._settled(one.gpu_type, gpu, job, job.counted(2 * one.gpus), one.gpus)
             if isinstance(found, Rejection):
                 return
-            faster = _placement(one.gpu_type, found._replace(raised_by="time"))
+            faster = _placed(one.gpu_type, job, found._replace(raised_by="time"))
+            if isinstance(faster, Rejection):
+                return
             if (faster.candidate.planned_hours or one.planned_hours) >= one.planned_hours:
                 return
             one = faster.candidate
@@ -345,11 +347,7 @@ class Counter:
                 enough = enough or gpus
                 late = next((rule for rule in self._late if at.holds(rule)), None)
                 if late is None:
-                    lacking = next((name for name in _asked(job) if at.derive(name) is None), None)
-                    if lacking is not None:
-                        yield _unknown(gpu_type, lacking, at), True
-                    else:
-                        yield _Settled(at, too_small, raised_by), True
+                    yield _Settled(at, too_small, raised_by), True
                     return
                 hours = at.number(_PLANNED)
                 if objection is None or hours != tried:  # else more GPUs take no hour off
@@ -364,8 +362,12 @@ class Counter:
             gpus = larger
 
 
-def _placement(gpu_type: str, found: _Settled) -> Placement:
+def _placed(gpu_type: str, job: Tries, found: _Settled) -> Placement | Rejection:
+    """Return the candidate on a count that rules allow, unless they lack a figure of it."""
     at = found.at
+    lacking = next((name for name in _asked(job) if at.derive(name) is None), None)
+    if lacking is not None:
+        return _unknown(gpu_type, lacking, at)
     extra = {name: at.number(name) for name in _SHOWN_WITH}
     shown = [*_SHOWN]
     for name, value in extra.items():
