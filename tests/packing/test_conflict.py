@@ -113,8 +113,8 @@ def test_conflicts_agree_with_trying_everything(least_cost):
             seen[len(members)] += 1
         if apart:
             fewest = min(len(one.members) for one in found.every)
-            fewer = combinations(every, fewest - 1)
-            assert all(kept(some) for some in fewer), f"{number}: a smaller set is a conflict"
+            smaller = combinations(every, fewest - 1)
+            assert all(kept(some) for some in smaller), f"{number}: a smaller set is a conflict"
         seen["beside"] += len(found.every) - 1
         for raises in found.remedies:
             mended, short = problem, problem
