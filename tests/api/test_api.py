@@ -117,6 +117,13 @@ def test_a_dict_that_holds_itself_is_refused():
         planner.load(stated)
 
 
+def test_what_no_file_can_hold_is_refused_by_its_path():
+    fixed = {"gpus": 1, "cpus": b"8"}
+    with pytest.raises(planner.InputError, match="no bytes") as caught:
+        planner.load({"format": 1, "jobs": {"one": {"fixed": fixed}}})
+    assert [one.path for one in caught.value.findings] == ["jobs.one.fixed.cpus"]
+
+
 def test_a_mistake_in_a_dict_is_told_by_its_path_alone():
     wrong = json.loads(json.dumps(SMALL))
     wrong["jobs"]["chat"]["serve"]["bits"] = "eight"
