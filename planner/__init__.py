@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from planner.api.documents import ReportResult as ReportResult
     from planner.api.documents import export as export
     from planner.api.documents import report as report
+    from planner.api.imports import ImportResult as ImportResult
+    from planner.api.imports import InitResult as InitResult
+    from planner.api.imports import import_table as import_table
+    from planner.api.imports import init as init
+    from planner.api.imports import table_template as table_template
     from planner.api.planning import ComparisonResult as ComparisonResult
     from planner.api.planning import Effort as Effort
     from planner.api.planning import ExplainResult as ExplainResult
@@ -56,11 +61,6 @@ if TYPE_CHECKING:
     from planner.api.sizing import rules as rules
     from planner.api.sizing import schema as schema
     from planner.api.sizing import size as size
-    from planner.api.tables import ImportResult as ImportResult
-    from planner.api.tables import InitResult as InitResult
-    from planner.api.tables import import_table as import_table
-    from planner.api.tables import init as init
-    from planner.api.tables import table_template as table_template
     from planner.api.variants import AlternativesResult as AlternativesResult
     from planner.api.variants import RiskResult as RiskResult
     from planner.api.variants import SensitivityResult as SensitivityResult
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "documents": ("ExportResult", "ReportResult", "export", "report"),
+    "imports": ("ImportResult", "InitResult", "import_table", "init", "table_template"),
     "planning": (
         *("ComparisonResult", "Effort", "ExplainResult", "JobsResult", "PlanResult"),
         *("ReplayResult", "Work", "compare", "explain", "plan", "read_plan", "replay"),
@@ -82,7 +83,6 @@ _MODULES = {
         *("KnowledgeResult", "MeasureResult", "SizeResult", "catalog", "doctor"),
         *("examine_rules", "measure", "rules", "schema", "size"),
     ),
-    "tables": ("ImportResult", "InitResult", "import_table", "init", "table_template"),
     "variants": (
         *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult"),
         *("alternatives", "risk", "sensitivity", "sweep"),

@@ -49,6 +49,10 @@ class Finding:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
         return ": ".join(part for part in (place, self.path, self.message) if part)
 
+    def __str__(self) -> str:
+        """Return the headline, and below it the hint."""
+        return "\n  hint: ".join(filter(None, (self.headline(), self.hint)))
+
 
 class PlannerError(Exception):
     """Base of all errors a user can cause; `str()` is what they read."""
@@ -62,7 +66,7 @@ class InputError(PlannerError):
     exit_code = ExitCode.INPUT
 
     def __init__(self, *findings: Finding, known: object = None) -> None:
-        super().__init__("\n".join(finding.headline() for finding in findings))
+        super().__init__("\n".join(map(str, findings)))
         self.findings = findings
         self.known = known
         """What could be read in spite of the mistakes; None: nothing."""

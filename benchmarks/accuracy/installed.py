@@ -1,7 +1,7 @@
 """Estimators that pip installs, asked in a process of their own: their packages need not be ours.
 
 `PEERS_PYTHON` names the interpreter that has them, this one if it is not set. Who is not installed
-is left out.
+is left out, and standard error says so.
 """
 
 from __future__ import annotations
@@ -59,12 +59,23 @@ def installed() -> Iterator[list[Peer]]:
             text=True,
         )
     except OSError:  # no such interpreter
+        _tell_lacking(python)
         yield []
         return
     with process:  # whose input is closed then, which ends it
         asked = _Asked(process)
         version = asked.line()
+        if not version:
+            _tell_lacking(python)
         yield [Peer(f"fitcheck {version}", asked)] if version else []
+
+
+def _tell_lacking(python: str) -> None:
+    print(
+        f"fitcheck-llm does not run with {python}: its rows are left out; PEERS_PYTHON names an "
+        "interpreter that has it",
+        file=sys.stderr,
+    )
 
 
 class _Asked:

@@ -35,8 +35,7 @@ class _Group:
     mixture: bool
     several_gpus: bool
     gpu_family: str
-    gpu_vendor: str = "nvidia"
-    """That of every run of tuning and of every start of an engine."""
+    gpu_vendor: str
 
 
 def neighbours_file(world: World) -> str:
@@ -72,21 +71,21 @@ def _tuning(world: World) -> Iterator[tuple[_Group, float, float]]:
         samples = run.tune.objective == "sft"
         if samples and run.peak_gb is not None and one.predicted_gb is not None:
             tokens = Tries(world.sizer.reasoning(run.job)).at(run.gpus).number("tokens_on_gpu")
-            group = _group(world, "memory", run.tune, run.gpus, "")
+            group = _group(world, "memory", run.tune, run.gpus, "", "nvidia")
             yield group, float(tokens or 1), float(one.predicted_gb) / float(run.peak_gb) - 1
     for run in world.times:
         said, was = world.tokens_per_second_per_gpu(run), run.tokens_per_second_per_gpu
         if said is not None and was and run.gpu_type:
-            family = world.catalog.gpus[run.gpu_type].family
+            gpu = world.catalog.gpus[run.gpu_type]
             tokens = world.situation(run.gpu_type, run.job, run.gpus).number("tokens_on_gpu")
-            group = _group(world, "hours", run.tune, run.gpus, family)
+            group = _group(world, "hours", run.tune, run.gpus, gpu.family, gpu.vendor)
             yield group, float(tokens or 1), said / float(was) - 1
 
 
-def _group(world: World, figure: str, tune: Tune, gpus: int, family: str) -> _Group:
+def _group(world: World, figure: str, tune: Tune, gpus: int, family: str, vendor: str) -> _Group:
     model = world.catalog.models[tune.model or ""]
     size, mixture = float(model.parameters_b), model.experts is not None
-    return _Group(figure, tune.method, size, mixture, gpus > 1, family)
+    return _Group(figure, tune.method, size, mixture, gpus > 1, family, vendor)
 
 
 def _serving(world: World) -> Iterator[tuple[_Group, float, float]]:
@@ -96,7 +95,7 @@ def _serving(world: World) -> Iterator[tuple[_Group, float, float]]:
         model, started = models[score.startup.model], score.startup
         if score.part in ("weights", "activations"):
             size, mixture = float(model.parameters_b), model.experts is not None
-            group = _Group("memory", "serve", size, mixture, started.gpus > 1, "")
+            group = _Group("memory", "serve", size, mixture, started.gpus > 1, "", "nvidia")
             parts[id(started)].append((group, score.predicted, score.measured))
     for start in parts.values():
         whole, was = sum(one[1] for one in start), sum(one[2] for one in start)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.accuracy.origins import HERE
 from planner.inputs.measured import ServingMeasurement, read_measured
 from planner.sizing.calibrate import expected_of, replica_of
+from planner.sizing.endpoint import Replica
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,18 +85,17 @@ def serving_pairs(world: World) -> tuple[ServingPair, ...]:
 def kept_up_with(world: World) -> Iterator[tuple[bool | None, bool]]:
     """Of open loads: whether a replica is said to answer as many as come, and whether it did.
 
-    It did not where half of the first tokens came later than five times that of a lone request.
-    Where none did, but all requests had come before the first was answered, nobody knows.
+    It did not where half of the first tokens came later than five times what is planned for a
+    lone request. Where none did, but all requests had come before the first was answered, nobody
+    knows.
     """
     for run in read_serving(world):
         if run.load == "open" and run.requests_per_second and run.ttft_ms:
-            at = replica_of(run, world.sizer).number
-            most, prefill_s, step_s = (
-                at(name)
-                for name in ("requests_per_second_per_replica", "prefill_s", "decode_step_s")
-            )
-            if most and prefill_s and step_s:
-                in_time = run.ttft_ms <= _LATE * 1000 * (prefill_s + step_s)
+            replica = Replica(replica_of(run, world.sizer))
+            most = replica.situation.number("requests_per_second_per_replica")
+            lone_ms = replica.exactly(in_flight=1)("ttft_ms")
+            if most and lone_ms:
+                in_time = run.ttft_ms <= _LATE * lone_ms
                 if not (in_time and run.sent_before_answered):
                     yield run.requests_per_second <= most, in_time
 

@@ -24,13 +24,7 @@ from planner.api.variants import (
     variant_runner,
 )
 from planner.errors import Finding, InputError
-from planner.exchange.exports import (
-    kubernetes_files,
-    kueue_files,
-    left_out,
-    quarter_of,
-    watsonx_files,
-)
+from planner.exchange.exports import EXPORTERS, left_out, quarter_of
 from planner.exchange.portfolio import portfolio_csv, portfolio_rows
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.text import some_of
@@ -202,7 +196,6 @@ def _what_ifs(
 
 
 Exporter = Literal["portfolio", "watsonx", "kueue", "kubernetes"]
-_EXPORTERS = {"watsonx": watsonx_files, "kueue": kueue_files, "kubernetes": kubernetes_files}
 
 
 class ExportResult(Result):
@@ -265,7 +258,7 @@ def export(
 
     Raises InputError for a quarter that the plan does not have.
     """
-    formats = (*_EXPORTERS, "portfolio")
+    formats = (*EXPORTERS, "portfolio")
     require(what in formats, "what", what, f"a format of export: {', '.join(formats)}")
     if what == "portfolio":
         scenario = load(cast("Source", source), **changes)
@@ -276,6 +269,6 @@ def export(
     plan = read_plan(cast("PlanSource", source))
     asked = quarter_of(plan._plan, quarter)
     with sound(plan.label, unless=plan.checked):
-        files = _EXPORTERS[what](plan._plan, asked)
+        files = EXPORTERS[what](plan._plan, asked)
         without = left_out(plan._plan, asked) if what == "watsonx" else []
     return ExportResult(plan.title, files, left_out=tuple(without), read_from=plan.read_from)

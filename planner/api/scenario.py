@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from functools import partial
 from numbers import Integral, Real
@@ -279,12 +280,15 @@ def as_text(source: str | PathLike[str] | Mapping[str, Any]) -> tuple[Path, str 
     return Path(source), None
 
 
-def plain_data(value: object) -> Any:  # noqa: ANN401 - what YAML can hold
-    """A value of Python as a file would state it."""
+def plain_data(value: object, path: str = "") -> Any:  # noqa: ANN401 - what YAML can hold
+    """A value of Python as a file would state it; raises InputError for what no file can hold."""
     if isinstance(value, Mapping):
-        return {str(key): plain_data(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return tuple(plain_data(item) for item in value)
+        below = f"{path}." if path else ""
+        return {str(key): plain_data(item, f"{below}{key}") for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)  # the same bytes in each process
+    if isinstance(value, list | tuple):
+        return tuple(plain_data(item, f"{path}[{at}]") for at, item in enumerate(value))
     if isinstance(value, bool):
         return value
     if isinstance(value, Integral):  # NumPy's as well
@@ -293,7 +297,13 @@ def plain_data(value: object) -> Any:  # noqa: ANN401 - what YAML can hold
         return Decimal(repr(float(value)))
     if isinstance(value, str) and _FOR_PYYAML_TEXT.fullmatch(value):
         return Decimal(value)
-    return value if value is None or isinstance(value, Decimal) else str(value)
+    if value is None or isinstance(value, Decimal):
+        return value
+    if not isinstance(value, str | date | PathLike):
+        named = type(value).__name__
+        hint = "write text, a number, a date, a list or a mapping"
+        raise InputError(Finding(f"a scenario holds no {named}", path=path or None, hint=hint))
+    return str(value)
 
 
 def placed(read: Callable[[], R]) -> R:

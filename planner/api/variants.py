@@ -66,7 +66,7 @@ K = TypeVar("K", bound=StoredResult)
 A = TypeVar("A", bound="StoredAnswer")
 F = TypeVar("F", SweepGrid, Futures)
 
-Share: TypeAlias = "float | Decimal | Fraction"
+ShareValue: TypeAlias = "float | Decimal | Fraction"
 Asked: TypeAlias = str | PathLike[str] | Mapping[str, Any]
 """A path, YAML text of several lines, or the same as a dict."""
 
@@ -143,7 +143,7 @@ def _answer(
         return kind(ask(runner), scenario.read_from)
 
 
-def _exact(share: Share, name: str) -> Fraction:
+def _exact(share: ShareValue, name: str) -> Fraction:
     """A share in the figures in which it was written: 0.2 is a fifth."""
     found = Fraction(str(share))
     require(0 < found < 1, name, share, "a share above 0 and below 1")
@@ -236,9 +236,9 @@ class SensitivityResult(StoredAnswer):
 def sensitivity(
     source: Source,
     *,
-    swing: Share = 0.2,
+    swing: ShareValue = 0.2,
     weeks: int = 4,
-    precision: Share = 0.01,
+    precision: ShareValue = 0.01,
     progress: Progress = None,
     **options: Unpack[VariantOptions],
 ) -> SensitivityResult:
@@ -311,7 +311,7 @@ class AlternativesResult(StoredAnswer):
 def alternatives(
     source: Source,
     *,
-    within: Share = 0.03,
+    within: ShareValue = 0.03,
     progress: Progress = None,
     **options: Unpack[VariantOptions],
 ) -> AlternativesResult:

@@ -12,13 +12,12 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli import plans, serving, tables
+from planner.cli import exchange, plans, servers, sizing
 from planner.cli.common import error_pen, on_options, warnings_told, with_hint
 from planner.errors import ExitCode, PlannerError
 from planner.reporting.findings import render_error
@@ -136,27 +135,22 @@ def _abandon_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
-def _late(name: str, told: str) -> click.Command:
-    """A command of `size.py`, in short: it is loaded when it is called, as it loads pydantic."""
-    return click.Command(name, short_help=told)
-
-
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "Decide": (
-        tables.init,
+        exchange.init,
         plans.plan,
-        _late("size", "Size one job on every GPU type, the cheapest first."),
-        _late("measure", "Run one tuning job for some steps on the GPU at hand."),
+        sizing.size,
+        sizing.measure,
         plans.check,
     ),
-    "Understand": (plans.explain, plans.compare, plans.replay, serving.view),
+    "Understand": (plans.explain, plans.compare, plans.replay, servers.view),
     "Ask what if": (plans.sweep, plans.sensitivity, plans.alternatives, plans.risk),
-    "Hand on": (plans.report, tables.export, serving.mcp, tables.import_),
+    "Hand on": (plans.report, exchange.export, servers.mcp, exchange.import_),
     "Look up": (
-        _late("rules", "List, show and test the rules."),
-        _late("catalog", "List and show the facts: GPU types, node types, models and prices."),
-        _late("schema", "Print the JSON Schema of a scenario."),
-        _late("doctor", "Test whether the installed solver can be trusted."),
+        sizing.rules,
+        sizing.catalog,
+        sizing.schema,
+        sizing.doctor,
     ),
 }
 """Commands by what one wants to do, in the order in which users meet them."""
@@ -164,13 +158,6 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
 
 class _Planner(click.Group):
     """All commands; whatever a user can cause becomes a sentence and an exit code."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, its module loaded; None if there is none of that name."""
-        found = super().get_command(ctx, cmd_name)
-        if found is not None and found.callback is None:
-            found = getattr(import_module("planner.cli.size"), cmd_name)
-        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """The commands in short, by group."""

@@ -31,7 +31,8 @@ def parsed(text: str, shown_as: str) -> Any:  # noqa: ANN401 - whatever JSON can
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        told = getattr(error, "msg", "nested too deep")
+        told = "nested too deep" if isinstance(error, RecursionError) else error
+        told = getattr(error, "msg", told)
         raise InputError(Finding(f"is no JSON: {told}", file=shown_as, line=line)) from None
 
 

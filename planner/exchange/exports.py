@@ -10,10 +10,10 @@ import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -407,3 +407,11 @@ def watsonx_files(plan: Plan, quarter: str) -> dict[str, str]:
 def left_out(plan: Plan, quarter: str) -> list[str]:
     """Return fixed jobs that run in a quarter, for which the service has no specification."""
     return sorted({pods.job for pods in pods_of(plan, quarter) if pods.kind == "fixed"})
+
+
+EXPORTERS: Final[Mapping[str, Callable[[Plan, str], dict[str, str]]]] = {
+    "watsonx": watsonx_files,
+    "kueue": kueue_files,
+    "kubernetes": kubernetes_files,
+}
+"""What gives the files of each format for one quarter of a plan, by name."""

@@ -25,7 +25,7 @@ from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.text import (
     LONGEST_NAME,
-    PLACEHOLDER,
+    UNFILLED,
     ScalarError,
     csv_text,
     did_you_mean,
@@ -354,7 +354,7 @@ def _fault_of_text(cell: GridCell) -> str | None:
         return f"{cell.text} is a number to the spreadsheet: type it into a cell of type text"
     if _ERROR.fullmatch(cell.text):
         return f"is an error of the spreadsheet: {cell.text}"
-    found = PLACEHOLDER.search(cell.text)
+    found = UNFILLED.search(cell.text)
     return f"unresolved placeholder {found[0]!r}" if found else None
 
 

@@ -140,11 +140,16 @@ def _read(path: Path) -> dict[str, _Requests]:
     """Return the requests by model, as the trace names it; `""` if it names none."""
     found: dict[str, _Requests] = defaultdict(_Requests)
     findings: list[Finding] = []
+    zones: set[bool] = set()
+    """Whether times have a zone."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for line, row in _rows(file, str(path)):
                 try:
-                    _count(found, row)
+                    zoned = _count(found, row)
+                    if zoned is not None and zoned not in zones:
+                        zones.add(zoned)
+                        _require_one_way(row["time"], zones)
                 except ValueError as error:
                     findings.append(Finding(str(error), file=str(path), line=line))
                     if len(findings) == _MOST_FINDINGS:
@@ -159,6 +164,12 @@ def _read(path: Path) -> dict[str, _Requests]:
         findings.append(Finding("has fewer than two requests with an answer", file=str(path)))
     refuse(findings)
     return {name: one for name, one in found.items() if len(one.at_s) > 1}
+
+
+def _require_one_way(time: object, zones: set[bool]) -> None:
+    if len(zones) > 1:
+        told = f"{str(time)!r} has a zone or none, unlike earlier times: write all in one way"
+        raise ValueError(told)
 
 
 def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -194,7 +205,8 @@ def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, {"fault": "is not JSON: was the file cut off?"}
 
 
-def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
+def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> bool | None:
+    """Add a request; return whether its time has a zone, None if it is a number of seconds."""
     if fault := row.get("fault"):
         raise ValueError(fault)
     if any(row.get("beyond", ())):
@@ -202,7 +214,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
     missing = [what for what in _NEEDED if row.get(what) in (None, "")]
     if missing:
         raise ValueError(f"says nothing of {', '.join(missing)}")
-    at_s = _seconds(row["time"])
+    at_s, zoned = _seconds(row["time"])
     tokens = {}
     for what in ("input", "output"):
         try:
@@ -216,14 +228,18 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
     requests = found[str(row.get("model") or "")]
     if 0 in tokens.values():
         requests.unanswered += 1
-        return
+        return zoned
     requests.at_s.append(at_s)
     requests.input_tokens.append(tokens["input"])
     requests.output_tokens.append(tokens["output"])
+    return zoned
 
 
-def _seconds(cell: Any) -> float:  # noqa: ANN401 - text or a number
-    """Read a time as a number of seconds, or as a date with its time, by default in UTC."""
+def _seconds(cell: Any) -> tuple[float, bool | None]:  # noqa: ANN401 - text or a number
+    """Read a time as a number of seconds, or as a date with its time, by default in UTC.
+
+    With it, whether the date has a zone.
+    """
     try:
         number = float(cell)
     except ValueError:
@@ -232,10 +248,11 @@ def _seconds(cell: Any) -> float:  # noqa: ANN401 - text or a number
         except ValueError:
             told = f"{str(cell)!r} is no time, write 2027-01-31 08:30:00, or seconds"
             raise ValueError(told) from None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        in_zone = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return in_zone.timestamp(), moment.tzinfo is not None
     if not 0 <= number < float("inf"):
         raise ValueError(f"{str(cell)!r} is no time")
-    return number / 1000 if number >= _MS_FROM else number
+    return (number / 1000 if number >= _MS_FROM else number), None
 
 
 def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]]:
@@ -379,7 +396,7 @@ def of_csv(text: str, shown_as: str) -> list[MetricSeries]:
     points: list[list[tuple[float, float]]] = [[] for _ in grid.header[1:]]
     for time, *cells in grid.rows:
         try:
-            at_s = _seconds(time.text)
+            at_s = _seconds(time.text)[0]
         except ValueError as error:
             findings.append(time.finding(str(error)))
             continue

@@ -29,7 +29,7 @@ ILLEGAL_CHARACTER = re.compile(
 )
 """Control, bidirectional and zero-width characters: what is shown would not be what is read."""
 
-PLACEHOLDER = re.compile(r"\$\{[^}]*\}?|\{\{.*?(\}\}|$)")
+UNFILLED = re.compile(r"\$\{[^}]*\}?|\{\{.*?(\}\}|$)")
 """What a template leaves behind when nobody filled it in."""
 
 LONGEST_NAME = 120
@@ -151,7 +151,7 @@ def yaml_lines(key: str, value: object, indent: str = "") -> Iterator[str]:
         yield f"{indent}{flow_key(key)}: {flow(value)}"
 
 
-UNITS = {
+UNIT_WORDS = {
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
     *("ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days"),
     *("week", "weeks", "month", "months", "quarter", "year", "years"),
@@ -253,7 +253,7 @@ def key_meant(key: str, known: Collection[str]) -> str | None:
 def in_other_unit(key: str, meant: str) -> bool:
     """Return whether two keys name different units."""
     asked, there = ({f"{one.removesuffix('s')}s" for one in pieces(name)} for name in (key, meant))
-    units = {f"{unit.removesuffix('s')}s" for unit in UNITS}
+    units = {f"{unit.removesuffix('s')}s" for unit in UNIT_WORDS}
     return bool((asked - there) & units and (there - asked) & units)
 
 
@@ -339,7 +339,7 @@ def amount(value: Decimal | int, unit: str) -> str:
     """Format a figure with its unit, and a share as per cent: `2,190 h`, `10 %`."""
     exact = Decimal(value)
     if unit == "share":
-        return f"{(exact * 100).normalize():f} %"
+        return f"{(exact * 100).normalize():,f} %"
     return f"{exact.normalize():,f} {unit}"
 
 

@@ -1,9 +1,10 @@
-"""Finds the smallest set of conditions that no plan satisfies together, and how to mend it.
+"""Finds the smallest sets of conditions that no plan satisfies together, and how to mend them.
 
 A *correction* is a set of conditions without which a plan exists; every conflict has a member in
 each correction. So the search asks about a smallest set that meets all known corrections. If no
 plan satisfies it, it is the smallest conflict. If one does, conditions are added as long as some
-plan satisfies them; those left over are one more correction.
+plan satisfies them; those left over are one more correction. If no plan exists without a conflict
+either, there is another one beside it, and so on: a remedy must mend them all.
 
 Whether a plan satisfies a set is first asked of the master program: what it refutes is a
 conflict. The full search confirms the sets that matter, and every raise that is reported, with a
@@ -12,7 +13,7 @@ plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, isfinite
@@ -35,7 +36,7 @@ _LEAST_S = 0.1
 _QUESTIONS = 60
 """After this many questions, a conflict is shrunk by leaving out one member after another."""
 _TOGETHER = 2
-"""The most conditions that are raised together in one remedy."""
+"""The most remedies that raise several conditions together."""
 _TRIES = 8
 _MOST_RAISED = 4096
 _TOLERANCE = 0.5
@@ -56,16 +57,25 @@ class Conflict:
     members: tuple[Condition, ...]
     """None if no plan exists whatever is asked for."""
     needed: int
-    """How much a single member must rise even if nothing else were asked for."""
+    """How much a single member must rise: with all the rest kept, if that can mend it alone,
+    otherwise even if nothing else were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """What no plan satisfies, and what would mend it."""
+
+    every: tuple[Conflict, ...]
+    """Conflicts without a common member; a plan exists without their members."""
     remedies: tuple[Raises, ...]
     """Conditions to raise, and by how much: each leaves a plan that satisfies all the rest."""
     in_time: bool = True
-    """Whether all raises were computed before time ended."""
+    """Whether all conflicts and raises were computed before time ended."""
 
 
-def conflict_of(translation: Translation) -> Conflict | None:
-    """Return the smallest conflict of an infeasible portfolio; None if time does not suffice."""
-    return _Asking(translation).conflict()
+def conflicts_of(translation: Translation) -> Conflicts | None:
+    """Return the conflicts of an infeasible portfolio; None if time does not suffice for one."""
+    return _Asking(translation).conflicts()
 
 
 def without_costs(problem: Problem) -> Problem:
@@ -87,8 +97,8 @@ class _Asking:
         self._counting = self._miscounted(self._problem) is not None
         """Whether the master program decides, which is far quicker than the search."""
 
-    def conflict(self) -> Conflict | None:
-        """Return the smallest conflict, with what would mend it."""
+    def conflicts(self) -> Conflicts | None:
+        """Return the smallest conflict and those beside it, with what would mend them."""
         corrections: list[Set] = []
         while len(self._possible) + len(self._impossible) < _QUESTIONS:
             asked = _least_meeting(corrections)
@@ -122,22 +132,39 @@ class _Asking:
                 conflict -= {one}
         return conflict if self._left_s() > _LEAST_S else None
 
-    def _told(self, members: Set | None, corrections: Sequence[Set]) -> Conflict | None:
+    def _told(self, members: Set | None, corrections: Sequence[Set]) -> Conflicts | None:
         if members is None:
             return None
+        every = [members, *self._beside(members)]
         alone = [{one} for one in sorted(members) if self._kept(self._every - {one})]
         several = sorted((one for one in corrections if len(one) > 1), key=len)
+        if len(every) > 1 and not several:
+            several = [self._every - self._grown(frozenset(), sorted(self._every))]
         problem = self._problem
         mended = [self._mended(problem, sorted(some)) for some in (*alone, *several[:_TOGETHER])]
-        needed: Raises = ()
-        if len(members) == 1:
-            needed = self._mended(self._lifted(self._every - members), sorted(members))
-        return Conflict(
-            tuple(self._conditions[one] for one in sorted(members)),
-            needed[0][1] if needed else 0,
-            tuple(raises for raises in mended if raises),
+        remedies = tuple(raises for raises in mended if raises)
+        return Conflicts(
+            tuple(self._conflict(one, remedies) for one in sorted(every, key=sorted)),
+            remedies,
             spent() < self._deadline,
         )
+
+    def _beside(self, conflict: Set) -> Iterator[Set]:
+        """Yield conflicts that share no member with this one or each other, until a plan exists."""
+        left = self._every - conflict
+        while conflict and not self._kept(left):
+            beside = self._shrunk(left)
+            if not beside:
+                break
+            yield beside
+            left -= beside
+
+    def _conflict(self, members: Set, remedies: Sequence[Raises]) -> Conflict:
+        conditions = tuple(self._conditions[one] for one in sorted(members))
+        needed = next((one for one in remedies if [of for of, _ in one] == [*conditions]), ())
+        if len(members) == 1 and not needed:
+            needed = self._mended(self._lifted(self._every - members), sorted(members))
+        return Conflict(conditions, needed[0][1] if len(members) == 1 and needed else 0)
 
     def _kept(self, asked: Set) -> bool:
         """Return whether some plan satisfies these, unless the program or the search refutes it."""

@@ -168,7 +168,7 @@ _TRIAL_STEPS = 400
 _MOST_ADDED = 12
 """The most nodes added after trials; beyond that, first-fit decides."""
 
-Unit = tuple[int, int]
+UnitIndex = tuple[int, int]
 """The job class and mode of a unit, or of one piece of it."""
 ModeShape = tuple[int, "Shape"]
 """A mode and its shape."""
@@ -202,9 +202,9 @@ class _Placement:
             value if index in master.unit_variables else float(round(value))
             for index, value in enumerate(values)
         ]
-        self._spanning: list[tuple[int, Unit]] = []
+        self._spanning: list[tuple[int, UnitIndex]] = []
         """Units that take several nodes, with their pool."""
-        self._units: list[Unit] = []
+        self._units: list[UnitIndex] = []
         """All others, piece by piece."""
 
     def placed(
@@ -429,7 +429,7 @@ def _size(node: Shape) -> list[int]:
     return [node.gpus, node.cpus, node.memory_mb]
 
 
-def _options(problem: Problem, unit: Unit) -> dict[int, ModeShape]:
+def _options(problem: Problem, unit: UnitIndex) -> dict[int, ModeShape]:
     """Return, for each pool, the smallest mode that fits one node: by GPUs, cores, memory."""
     options: dict[int, ModeShape] = {}
     for position, mode in problem.open_to(*unit):

@@ -9,13 +9,14 @@ from math import ceil
 
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.text import count_of, one_of, some_of
-from planner.packing.conflict import Conflict, conflict_of, without_costs
+from planner.packing.build import build_master
+from planner.packing.conflict import Conflict, conflicts_of, without_costs
 from planner.packing.constraints.base import Condition
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
 from planner.packing.problem import ALL_TRAFFIC, JobClass, Problem, Supply
 from planner.packing.search import search
-from planner.packing.solver import Program, solve_integer
+from planner.packing.solver import Outcome, Program, solve_integer
 from planner.packing.translation import Translation
 from planner.packing.work import spent
 
@@ -34,33 +35,45 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
 
     `master` is the program that was proved to have no solution, with its cuts.
     """
-    conflict = conflict_of(translation)
-    short = _short(master, master.unit_variables) or _short(master, frozenset())
-    members = conflict.members if conflict else ()
-    stated = [one for one in members if not one.procures]
+    found = conflicts_of(translation)
+    conflicts = found.every if found else ()
+    members = [one for conflict in conflicts for one in conflict.members]
+    stated = [one for one in conflicts if not all(member.procures for member in one.members)]
+    if 0 < len(stated) < len(conflicts):
+        master = build_master(_without(translation.problem, stated))
+    parts = _short(master, master.unit_variables)
+    short = _short(master, frozenset()) or parts
     lacking = [*_lacking(translation, short)]
     classes = translation.problem.classes
     wanted = {quarter for number in short for quarter in classes[number].quarters} or {0}
     concerned = {pool for number in short for pool in _pools(translation.problem, classes[number])}
     pools = [_limits(translation, one, min(wanted), max(wanted)) for one in sorted(concerned)]
-    remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
-    untold = (_UNMENDED,) if conflict and not (remedies or conflict.in_time) else ()
+    remedies = tuple(map(_mended, found.remedies)) if found else ()
+    untold = (_UNMENDED,) if found and not (remedies or found.in_time) else ()
     later = tuple(later_remedies(translation, short))
     jobs = tuple(sorted({job for number in short for job, _ in translation.members[number]}))
-    if conflict is None:
+    if not conflicts:
         return InfeasibleError(f"no plan exists: {_UNTOLD}", (*lacking, *pools), later, jobs)
-    if stated:
-        reasons = [one.reason for one in members if one.reason] + lacking
-        if len(stated) < len(members):
-            reasons += pools
-        return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later), jobs)
-    remedies = (*_remedies(translation, short), *remedies, *later)
-    return InfeasibleError(
-        _headline(translation, short),
-        (*lacking, *pools, *untold),
-        remedies,
-        jobs,
+    reasons = [one.reason for one in members if one.reason and not one.procures] + lacking
+    if any(one.procures for one in members) or not members:
+        reasons += pools
+    causes = list(map(_broken, stated))
+    if len(stated) < len(conflicts):
+        causes.append(_headline(translation, parts or short))
+        remedies = (*_remedies(translation, short), *remedies)
+    *others, last = causes
+    told = (
+        f"no plan exists: {'; '.join(others)}; and {last}" if others else f"no plan exists: {last}"
     )
+    return InfeasibleError(told, (*reasons, *untold), (*remedies, *later), jobs)
+
+
+def _without(problem: Problem, conflicts: Iterable[Conflict]) -> Problem:
+    """Return the problem in which nothing is asked for that is in one of these conflicts."""
+    for conflict in conflicts:
+        for one in conflict.members:
+            problem = one.raised(problem, None)
+    return problem
 
 
 def _broken(conflict: Conflict) -> str:
@@ -69,10 +82,10 @@ def _broken(conflict: Conflict) -> str:
     if len(conflict.members) == 1 and conflict.needed and first.needed:
         needed = first.needed(conflict.needed)
         are = "is" if needed.startswith("1 ") else "are"
-        return f"no plan exists: {first.name} is {first.figure}, at least {needed} {are} needed"
+        return f"{first.name} is {first.figure}, at least {needed} {are} needed"
     *others, last = (one.said for one in conflict.members)
     told = f"{', '.join(others)} and {last} together" if others else last
-    return f"no plan exists: no plan for all jobs keeps {told}"
+    return f"no plan for all jobs keeps {told}"
 
 
 def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
@@ -101,7 +114,7 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
     return {
         number: answer.values[index]
         for number, index in lacking.items()
-        if answer.values and answer.values[index] > 1e-6
+        if answer.outcome is Outcome.OPTIMAL and answer.values[index] > 1e-6
     }
 
 
@@ -118,7 +131,7 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
         for quarter in job_class.quarters:
             by_quarter[quarter] += units * _gpus(job_class, quarter)
     if not by_quarter:
-        return "no plan exists: the units do not fit whole nodes within the offers"
+        return "the units do not fit whole nodes within the offers"
     quarter, gpus = max(by_quarter.items(), key=lambda item: (item[1], -item[0]))
     when = translation.quarters[quarter]
     what = f"at least {_count(gpus)} GPUs more are"
@@ -129,7 +142,7 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
     if any(mode.by_quarter for job_class in classes for mode in job_class.modes):
         what = "more GPUs are"  # a unit that lacks room in one quarter lacks it in all of them
         when = _span([translation.quarters[one] for one in sorted(by_quarter)])
-    return f"no plan exists: in {when} {what} needed than can be in service"
+    return f"in {when} {what} needed than can be in service"
 
 
 def _count(amount: float) -> str:

@@ -175,7 +175,7 @@ def _streams(inputs: Inputs, supply: Supply, quarter: int) -> tuple[CostStream, 
     return node_costs(inputs, offer, quarter, supply.lot.fewest if supply.lot else 1)
 
 
-Stand = tuple[int, "NodeType"]
+StandingPool = tuple[int, "NodeType"]
 """A pool, and the type of its nodes."""
 
 
@@ -244,7 +244,7 @@ def growth_reserves(inputs: Inputs) -> tuple[Reserve, ...]:
     return tuple(Reserve(gpu_type, Fraction(share)) for gpu_type, share in sorted(shares.items()))
 
 
-def _stands(inputs: Inputs, pools: Sequence[Pool], site: str) -> list[Stand]:
+def _stands(inputs: Inputs, pools: Sequence[Pool], site: str) -> list[StandingPool]:
     return [
         (number, inputs.catalog.nodes[pool.node_type])
         for number, pool in enumerate(pools)

@@ -14,9 +14,9 @@ from planner.packing import Translation
 from planner.packing.problem import RackSpace
 from planner.packing.solution import Racked, Solution
 from planner.packing.translation import held_name
-from planner.planning.plan import Node, Origin
+from planner.planning.plan import Node, NodeOrigin
 
-_MARKS: dict[Origin, str] = {"owned": "", "buy": "", "rent": "r", "reserve": "v", "hourly": "h"}
+_MARKS: dict[NodeOrigin, str] = {"owned": "", "buy": "", "rent": "r", "reserve": "v", "hourly": "h"}
 """The prefix of a node's number, by origin: `03`, `r03`, `v03`, `h03`."""
 
 
@@ -99,7 +99,7 @@ def _slots(
         if supply.pool == index and not supply.releases
     )
 
-    def node(origin: Origin, entry: str, quarters: Iterable[int]) -> Node:
+    def node(origin: NodeOrigin, entry: str, quarters: Iterable[int]) -> Node:
         return Node(
             id="",
             node_type=pool.node_type,

@@ -41,7 +41,7 @@ _TIME_S = 10.0
 _UNKNOWN = "what keeps it from fitting could not be told within the time"
 _FITS = "it would fit, but the triage ended at its time limit before that was found"
 
-Jobs = tuple[SizedJob, ...]
+SizedJobs = tuple[SizedJob, ...]
 Unfit = Mapping[str, tuple[str, tuple[str, ...]]]
 """Jobs of the scenario that no node in play can run: why, and what would help each."""
 
@@ -173,7 +173,9 @@ def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
     return frozenset(job.root for job in jobs)
 
 
-def give_way(request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool) -> tuple[Jobs, Shortage]:
+def give_way(
+    request: Request, jobs: SizedJobs, unfit: Unfit, *, explain: bool
+) -> tuple[SizedJobs, Shortage]:
     """Return the jobs as they are kept, with the ones that give way named and explained.
 
     Each step of the triage, and all remedies together, have a share of the time; callers
@@ -219,7 +221,7 @@ def _as_kept(job: SizedJob, found: Triage) -> SizedJob:
     return kept.without(found.short[job.name]) if job.name in found.short else kept
 
 
-def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> InfeasibleError:
+def _required_alone(inputs: Inputs, jobs: SizedJobs, time_limit_s: float) -> InfeasibleError:
     """Explain why the required jobs do not fit, as if there were no others."""
     stated = inputs.scenario.jobs
     required = tuple(job for job in jobs if stated[job.root].required)
@@ -236,7 +238,7 @@ def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> Infeasib
 
 
 def _explained(
-    inputs: Inputs, jobs: Jobs, kept: Jobs, found: Triage, unfit: Unfit, deadline: float
+    inputs: Inputs, jobs: SizedJobs, kept: SizedJobs, found: Triage, unfit: Unfit, deadline: float
 ) -> Iterator[ShortJob]:
     """Explain each job that gives way, beside all that is kept, the most important first."""
     stated = inputs.scenario.jobs
@@ -278,7 +280,7 @@ def _explained(
         )
 
 
-def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tuple[str, ...]]:
+def _lacking(inputs: Inputs, jobs: SizedJobs, time_limit_s: float) -> tuple[str, tuple[str, ...]]:
     """Explain why these jobs do not all fit, and what would help."""
     if time_limit_s <= 0:
         return _UNKNOWN, ()
@@ -292,7 +294,7 @@ def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tupl
 
 
 def _priorities(
-    inputs: Inputs, jobs: Jobs, short: Sequence[ShortJob], found: Triage
+    inputs: Inputs, jobs: SizedJobs, short: Sequence[ShortJob], found: Triage
 ) -> Iterator[PriorityUse]:
     stated = inputs.scenario.jobs
     asking = [stated[name] for name in roots([job for job in jobs if any(job.units)])]

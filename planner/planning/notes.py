@@ -56,6 +56,7 @@ def warning_notes(
         *_retiring(inputs, plan),
         *_idle(inputs, plan),
         *_dear_spares(inputs, plan),
+        *_never_measured(plan),
         *_of_unknown_length(jobs, solution, plan),
         *_for_a_few_hours(inputs, plan),
         *_illustrative(inputs),
@@ -179,7 +180,7 @@ def _bases_of_their_own(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[
 
 
 def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
-    """Warn of types that no node has, and of deliveries in quarters in which none may arrive."""
+    """Warn of types that no node has, deliveries that may not arrive, prices without an order."""
     scenario = inputs.scenario
     nodes, gpus = set(scenario.node_types_in_play), set(inputs.gpu_types_in_play)
     spares, licences = scenario.policies.spare_nodes, scenario.finance.licence_usd_per_gpu_year
@@ -214,6 +215,10 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
         if offer.available and stated and not {*map(Quarter.parse, stated)} & {*offer.available}:
             text = "no quarter of it is one of `available`: no node may enter service"
             yield Note(text=text, origin=f"offers.{name}.deliveries")
+        last = max((level.from_nodes for level in offer.price_breaks), default=0)
+        if offer.maximum and offer.maximum < last:
+            text = f"no order reaches the price from {last} nodes on: `maximum` is {offer.maximum}"
+            yield Note(text=text, origin=f"offers.{name}.price_breaks")
 
 
 class _Spares(NamedTuple):
@@ -288,6 +293,27 @@ def _asked_by(inputs: Inputs, pool: _Pool) -> str:
     site = inputs.scenario.sites.get(pool[1])
     asked = spare_nodes(inputs, *pool)
     return f"sites.{pool[1]}.spare_nodes" if site and site.spare_nodes == asked else _SPARE_NODES
+
+
+def _never_measured(plan: Plan) -> Iterator[Note]:
+    """Warn of GPU types that are acquired though no measured run backs what they get done."""
+    acquired = {one.gpu_type: one.offer for one in plan.acquisitions}
+    found: dict[str, set[str]] = defaultdict(set)
+    for job in plan.jobs:
+        taken = {way for way, _ in job.ways}
+        for one in plan.sizings[job.sizing].candidates:
+            elsewhere = any(
+                told.rests == "elsewhere" and told.figure != "memory" for told in one.evidence
+            )
+            if elsewhere and one.way in taken and one.gpu_type in acquired:
+                found[one.gpu_type].add(job.name)
+    for gpu_type, names in sorted(found.items()):
+        yield Note(
+            text=f"no run measured on {gpu_type} backs the throughput of "
+            f"{some_of(sorted(names), _JOBS_NAMED)}, which rests on runs on other GPUs: have the "
+            "vendor show it before you order",
+            origin=f"offers.{acquired[gpu_type]}",
+        )
 
 
 def _of_unknown_length(

@@ -20,7 +20,7 @@ from planner.planning.node_assignment import Group, NodeAssignment, QuarterNodes
 from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant
 from planner.sizing.candidate import SizedJob
 
-Piece = tuple[int, int, int]
+ReplicaIndex = tuple[int, int, int]
 """The job class, the position among its members, and the replica from 1."""
 Unit = tuple[str, int]
 """The job's name and the unit's number."""
@@ -44,7 +44,7 @@ class GpuAssignment:
     """Whether others may hold the same GPUs, at other hours or in parts."""
 
 
-GpuAssignments = dict[Piece, GpuAssignment]
+GpuAssignments = dict[ReplicaIndex, GpuAssignment]
 
 
 def assigned_modes(translation: Translation, solution: Solution) -> Kept:
@@ -237,7 +237,7 @@ class _Seating:
         self.fleet = fleet
         self.kept = kept
         self.before = before
-        self.here: dict[tuple[int, ...], dict[Group, list[Piece]]] = defaultdict(dict)
+        self.here: dict[tuple[int, ...], dict[Group, list[ReplicaIndex]]] = defaultdict(dict)
         for piece, seat in before.items():
             group = (piece[0], kept[piece[0]][piece[1]])
             self.here[seat.nodes].setdefault(group, []).append(piece)
@@ -311,7 +311,7 @@ class _Seating:
         self,
         bundle: Bundle,
         nodes: tuple[int, ...],
-        residents: Mapping[Group, list[Piece]],
+        residents: Mapping[Group, list[ReplicaIndex]],
     ) -> list[tuple[Group, GpuAssignment]]:
         """Give a bundle the lowest free GPUs, and seat those who had the same place."""
         free = self.free[nodes[0]]
@@ -333,9 +333,9 @@ class _Seating:
     def _mode(self, group: Group) -> Mode:
         return self.classes[group[0]].modes[group[1]]
 
-    def _waiting(self, quarter: int) -> dict[Group, Iterator[Piece]]:
+    def _waiting(self, quarter: int) -> dict[Group, Iterator[ReplicaIndex]]:
         """Yield active pieces without a seat, by group in canonical order, all first runs first."""
-        queues: dict[Group, list[Piece]] = defaultdict(list)
+        queues: dict[Group, list[ReplicaIndex]] = defaultdict(list)
         for index, job_class in enumerate(self.classes):
             if quarter not in job_class.quarters:
                 continue
@@ -349,7 +349,7 @@ class _Seating:
         return {group: iter(queue) for group, queue in queues.items()}
 
     def _sit(
-        self, piece: Piece, group: Group, nodes: tuple[int, ...], seat: GpuAssignment | None
+        self, piece: ReplicaIndex, group: Group, nodes: tuple[int, ...], seat: GpuAssignment | None
     ) -> None:
         """Give a piece this seat, or the lowest free GPU numbers of its nodes."""
         shape = self._mode(group).shape
@@ -358,7 +358,7 @@ class _Seating:
             numbers = (numbers[0][: shape.gpus],)
         self._take(piece, seat or GpuAssignment(nodes, numbers))
 
-    def _take(self, piece: Piece, seat: GpuAssignment) -> None:
+    def _take(self, piece: ReplicaIndex, seat: GpuAssignment) -> None:
         self.seats[piece] = seat
         for node, gpus in zip(seat.nodes, seat.gpus, strict=True):
             self.free[node] = [gpu for gpu in self.free[node] if gpu not in gpus]

@@ -32,7 +32,7 @@ V = TypeVar("V")
 IfStated = Annotated[V | None, Field(exclude_if=lambda value: value is None)]
 """A value that a scenario may state for readers; the file has no such key if it does not."""
 
-Origin = Literal["owned", "buy", "rent", "reserve", "hourly"]
+NodeOrigin = Literal["owned", "buy", "rent", "reserve", "hourly"]
 """`hourly`: had and paid for some hours or weeks of a quarter."""
 
 
@@ -48,7 +48,7 @@ class Node(Frozen):
     cpus: int
     memory_mb: int
     site: str
-    origin: Origin
+    origin: NodeOrigin
     entry: str
     """The name of the fleet entry or offer."""
     in_service: tuple[str, ...]

@@ -40,7 +40,7 @@ from planner.planning.plan import (
     NodeRelease,
 )
 
-Key = TypeVar("Key")
+_Key = TypeVar("_Key")
 
 
 def acquisitions(inputs: Inputs, acquired: Iterable[Entering]) -> tuple[Acquisition, ...]:
@@ -347,8 +347,8 @@ def _break_even(
 
 
 def largest_remainder(
-    amounts: Mapping[Key, Fraction] | Mapping[Key, float], total: int
-) -> dict[Key, int]:
+    amounts: Mapping[_Key, Fraction] | Mapping[_Key, float], total: int
+) -> dict[_Key, int]:
     """Round the amounts to integers that add up to `total`.
 
     All are rounded down first; then those that lost most are rounded up, ties in order. If no

@@ -70,11 +70,11 @@ class Occupancy(NamedTuple):
 
 PoolQuarter = tuple[tuple[str, str, str], int]
 """The pool and the quarter."""
-Line = str | None
-"""A team (None: jobs without one), or a job."""
+Payer = str | None
+"""Who is charged: a team (None: jobs without one), or a job."""
 _IDLE = object()
 ChargeCell = tuple[object, int]
-"""A line, or `_IDLE`, and a quarter."""
+"""A payer, or `_IDLE`, and a quarter."""
 
 
 @dataclass(slots=True)
@@ -235,7 +235,7 @@ def _million_tokens(inputs: Inputs, load: Load, rates: Iterable[Fraction]) -> tu
 
 
 def _team_use(
-    placed: Occupancy, team: Line, held: _Held, charged_cents: tuple[int, ...]
+    placed: Occupancy, team: Payer, held: _Held, charged_cents: tuple[int, ...]
 ) -> TeamUse:
     scenario, quarters = placed.inputs.scenario, len(charged_cents)
     listed = scenario.teams.get(team) if team else None
@@ -255,12 +255,12 @@ def _team_use(
     )
 
 
-def _held(placed: Occupancy, line_of: Callable[[SizedJob], Line]) -> dict[Line, _Held]:
+def _held(placed: Occupancy, line_of: Callable[[SizedJob], Payer]) -> dict[Payer, _Held]:
     """Return what each line holds.
 
     Of the hours held, a tuning job delivers its run time, and any other job all.
     """
-    found: dict[Line, _Held] = defaultdict(_Held)
+    found: dict[Payer, _Held] = defaultdict(_Held)
     quarter_hours = placed.hours
     of_job = {job.name: job for job in placed.jobs}
     of_id = {node.id: node for node in placed.nodes}
@@ -286,7 +286,7 @@ def _held(placed: Occupancy, line_of: Callable[[SizedJob], Line]) -> dict[Line, 
 
 
 def _shares(
-    placed: Occupancy, held: Mapping[Line, _Held], *, spread: bool
+    placed: Occupancy, held: Mapping[Payer, _Held], *, spread: bool
 ) -> dict[ChargeCell, Fraction]:
     """Return the exact cents by line and quarter.
 

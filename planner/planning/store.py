@@ -123,9 +123,10 @@ def loads(text: str, shown_as: str) -> Plan:
         of = shown_as if shown_as.endswith((".yaml", ".yml")) else "SCENARIO"
         hint = f"`planner plan {of} --out DIR` writes DIR/plan.json, which is read here"
         raise InputError(Finding("is not a plan", shown_as, hint=hint)) from None
-    except (ValueError, RecursionError):
-        message = "is not a plan: its JSON is nested too deep or holds no finite number"
-        raise InputError(Finding(message, shown_as)) from None
+    except (ValueError, RecursionError) as error:
+        deep = isinstance(error, RecursionError)
+        told = "is nested too deep" if deep else "holds no finite number"
+        raise InputError(Finding(f"is not a plan: its JSON {told}", shown_as)) from None
     try:
         steps = _STEPS.validate_json(_content(document.pop("steps", [])))
         return Plan.model_validate_json(_content(document), context={"steps": steps})

@@ -206,9 +206,10 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(options.why_recommended(traced))
     yield from options.cheaper_warnings(traced)
     if illustrative := purchases.illustrative(plan):
+        named = listed([code(name) for name in illustrative])
         yield Paragraph(
-            f"Prices of {listed(illustrative)} are illustrative, not quotes: put quotes into the "
-            "scenario and plan again before this is approved.",
+            f"Prices of {named} are illustrative, not quotes: put quotes into the scenario and "
+            "plan again before this is approved.",
             tone="warning",
         )
     yield _nodes_by_site(traced)
@@ -348,7 +349,9 @@ def justification_document(
         Heading(f"Justification: {plan.scenario}", 1),
         *about,
         Paragraph(_WORDS, tone="faint"),
-        *numbered_sections(plan, sections, beside, appendices=("jobs", "how", "rules", "since")),
+        *numbered_sections(
+            plan, sections, beside, appendices=("decisions", "how", "rules", "since")
+        ),
     )
 
 
@@ -401,7 +404,7 @@ _JUSTIFICATION: dict[str, Section] = {
     "sensitivity": ("Sensitivity", sensitivity.sensitivity_section),
     "assumptions": ("Assumptions", proof.assumptions_section),
     "risks": ("Risks", proof.risks_section),
-    "trace": (
+    "jobs": (
         "From requirement to bill",
         jobs.jobs_section,
         ("Traffic and latency", jobs.traffic_section),
@@ -419,11 +422,12 @@ _JUSTIFICATION: dict[str, Section] = {
     "procurement": ("Procurement", purchases.procurement_section),
     "milestones": ("Milestones and acceptance", purchases.milestones_section),
     "provenance": ("Provenance and sign-off", proof.provenance_section, proof.sign_off_section),
-    "jobs": ("Jobs, and what decided them", jobs.decisions_section),
+    "decisions": ("Jobs, and what decided them", jobs.decisions_section),
     "how": ("How figures come about", proof.how_section),
     "rules": ("Rules and their sources", proof.rules_section),
     "since": ("What changed since the last plan", _since),
 }
+_APPENDICES = ("decisions", "how", "rules", "since")
 _JUSTIFICATION_IN_SHORT = ("ask", "need", "options", "cost", "milestones", "risks", "provenance")
 
 

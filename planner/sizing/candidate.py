@@ -21,7 +21,9 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.sizing.engine import DerivationStep, Trace
 
 EvidenceOf = Literal["memory", "hours", "rate"]
-Rests = Literal["measured", "interpolated", "extrapolated", "published", "estimated", "stated"]
+Rests = Literal[
+    "measured", "interpolated", "extrapolated", "elsewhere", "published", "estimated", "stated"
+]
 
 
 class MemoryPart(Frozen):
@@ -107,8 +109,8 @@ class Evidence(Frozen):
     rests: Rests
     """`measured`: runs of a model of this size, method and load; `interpolated`: runs of smaller
     and larger ones; `extrapolated`: runs of the method, but not around it, or of plain samples
-    if a job learns from pairs or rewards; `published`: a vendor's formula or average;
-    `estimated`: rules without such runs; `stated`: by the job."""
+    if a job learns from pairs or rewards; `elsewhere`: runs on other GPUs alone; `published`: a
+    vendor's formula or average; `estimated`: rules without such runs; `stated`: by the job."""
     runs: int = 0
     """The number of measured runs."""
     error: float | None = None

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import Exact
+from planner.inputs.rules.facts import FACTS
 from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.inputs.text import count_of
@@ -237,7 +238,7 @@ class Counter:
             return found
         if found.too_small is None and passed_over is not None:
             found = found._replace(too_small=job.on(gpu, passed_over).derive(_FREE))
-        return _placement(gpu_type, found)
+        return _placed(gpu_type, job, found)
 
     def fewest(self, gpu: Mapping[str, Known], job: Tries) -> int | None:
         """Return the smallest count of one type on which a job may run; None if there is none."""
@@ -252,7 +253,7 @@ class Counter:
         found, is_last = next(self._attempts(gpu_type, gpu, job, first))
         if isinstance(found, Rejection):
             return found if is_last else None
-        return _placement(gpu_type, found) if found.at.number("gpus") == gpus else None
+        return _placed(gpu_type, job, found) if found.at.number("gpus") == gpus else None
 
     def place_faster(
         self, placed: Placement, gpu: Mapping[str, Known], job: Tries
@@ -266,7 +267,9 @@ class Counter:
             found = self._settled(one.gpu_type, gpu, job, job.counted(2 * one.gpus), one.gpus)
             if isinstance(found, Rejection):
                 return
-            faster = _placement(one.gpu_type, found._replace(raised_by="time"))
+            faster = _placed(one.gpu_type, job, found._replace(raised_by="time"))
+            if isinstance(faster, Rejection):
+                return
             if (faster.candidate.planned_hours or one.planned_hours) >= one.planned_hours:
                 return
             one = faster.candidate
@@ -344,11 +347,7 @@ class Counter:
                 enough = enough or gpus
                 late = next((rule for rule in self._late if at.holds(rule)), None)
                 if late is None:
-                    lacking = next((name for name in _asked(job) if at.derive(name) is None), None)
-                    if lacking is not None:
-                        yield _unknown(gpu_type, lacking, at), True
-                    else:
-                        yield _Settled(at, too_small, raised_by), True
+                    yield _Settled(at, too_small, raised_by), True
                     return
                 hours = at.number(_PLANNED)
                 if objection is None or hours != tried:  # else more GPUs take no hour off
@@ -363,8 +362,12 @@ class Counter:
             gpus = larger
 
 
-def _placement(gpu_type: str, found: _Settled) -> Placement:
+def _placed(gpu_type: str, job: Tries, found: _Settled) -> Placement | Rejection:
+    """Return the candidate on a count that rules allow, unless they lack a figure of it."""
     at = found.at
+    lacking = next((name for name in _asked(job) if at.derive(name) is None), None)
+    if lacking is not None:
+        return _unknown(gpu_type, lacking, at)
     extra = {name: at.number(name) for name in _SHOWN_WITH}
     shown = [*_SHOWN]
     for name, value in extra.items():
@@ -468,6 +471,8 @@ def _rejection(gpu_type: str, rule: Rule, situation: Reasoning) -> Rejection:
 def _unknown(gpu_type: str, missing: str, situation: Reasoning) -> Rejection:
     cause = situation.why_unknown(missing)
     reason = "no rule gives it" if cause == missing else f"nothing is known of {cause}"
+    if (fact := FACTS.get(cause)) and fact.origin == "model":
+        reason += f" ({fact.meaning}), which a `model` states, or a `family` beside `parameters_b`"
     return Rejection(
         gpu_type=gpu_type, rule="rules", message=f"{missing} cannot be sized here: {reason}"
     )

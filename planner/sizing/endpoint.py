@@ -369,7 +369,7 @@ class Endpoint:
         return _most_in_flight(held, excess)
 
     def _too_slow(self, gpu_type: str, gpus: int, replica: Replica) -> Rejection:
-        latency = replica.latency_at(_ALONE, exactly=True)
+        latency = replica.latency_at(_ALONE)
         late: dict[str, tuple[Exact | float, float]] = {}
         for name, target in self._targets.items():
             figure = latency[name]
@@ -390,7 +390,7 @@ class Endpoint:
             message=f"on {count_of(gpus, 'GPU')} a request that is alone takes "
             f"{' and '.join(said) or 'too long'}, at the {percentile}th percentile",
             missed=tuple(
-                MissedTarget(key=name, asked_ms=target, kept_ms=ceil(figure))
+                MissedTarget(key=name, asked_ms=target, kept_ms=ceil(figure * (1 - _BELOW)))
                 for name, (figure, target) in late.items()
             ),
         )

@@ -299,11 +299,12 @@ class Reasoning:
         Raises InputError if two rules claim the same value, or a formula cannot be computed.
         """
         if name not in self._derived:
-            parent = self._parent
-            if parent is None or name in self._changes.results:
-                self._derived[name] = self._find(name)
-            else:
-                self._derived[name] = parent.derive(name)
+            where = self  # the situation that settles it, which others share
+            while where._parent is not None and name not in where._changes.results:
+                where = where._parent
+            if name not in where._derived:
+                where._derived[name] = where._find(name)
+            self._derived[name] = where._derived[name]
         return self._derived[name]
 
     def value(self, name: str) -> Value | None:

@@ -520,7 +520,10 @@ def evidence_of(
             unlike = any(at.number(name) for name in ("draft_tokens", "decode_engines"))
         elif kind == "serve":
             unlike = at.value("engine") != _STARTED
-        if found.runs and unlike:
+        here = [one for one in neighbours if one.figure == figure and one.gpu_vendor == vendor]
+        if found.runs and not any(one.gpu_family in (None, family) for one in here):
+            found = found.model_copy(update={"rests": "elsewhere"})
+        elif found.runs and unlike:
             found = found.model_copy(update={"rests": "extrapolated"})
         told.append(found)
     return tuple(told)

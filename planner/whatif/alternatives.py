@@ -67,7 +67,7 @@ class Alternatives(StoredResult):
     others: tuple[AlternativePlan, ...]
 
 
-NOTHING = "do nothing"
+DO_NOTHING = "do nothing"
 _MOST_TRIES = 64
 """The most plans that are made for one alternative."""
 
@@ -140,7 +140,7 @@ def _standard(runner: CachedRunner) -> Iterator[AlternativePlan]:
         )
     }
     asked = {
-        NOTHING: (
+        DO_NOTHING: (
             f"nothing is acquired{kept}; the fewest jobs are dropped, each for the whole horizon, "
             f"then delayed{wherever}",
             (*nothing, *no_apis),
@@ -165,7 +165,7 @@ def _standard(runner: CachedRunner) -> Iterator[AlternativePlan]:
             objective=objective,
             settings=settings,
             figures=figures,
-            units_short=short if name == NOTHING else None,
+            units_short=short if name == DO_NOTHING else None,
         )
 
 

@@ -117,6 +117,13 @@ def test_a_dict_that_holds_itself_is_refused():
         planner.load(stated)
 
 
+def test_what_no_file_can_hold_is_refused_by_its_path():
+    fixed = {"gpus": 1, "cpus": b"8"}
+    with pytest.raises(planner.InputError, match="no bytes") as caught:
+        planner.load({"format": 1, "jobs": {"one": {"fixed": fixed}}})
+    assert [one.path for one in caught.value.findings] == ["jobs.one.fixed.cpus"]
+
+
 def test_a_mistake_in_a_dict_is_told_by_its_path_alone():
     wrong = json.loads(json.dumps(SMALL))
     wrong["jobs"]["chat"]["serve"]["bits"] = "eight"
@@ -128,6 +135,7 @@ def test_a_mistake_in_a_dict_is_told_by_its_path_alone():
     assert {one.line for one in told.value.findings} == {None}
     (typo,) = (one for one in told.value.findings if one.path == "polices")
     assert typo.hint == "did you mean 'policies'?"
+    assert "polices: unknown key 'polices'\n  hint: did you mean 'policies'?" in str(told.value)
 
 
 def test_a_mistake_in_text_or_a_file_is_told_with_its_line(tmp_path):

@@ -46,8 +46,9 @@ def test_who_is_installed_is_asked_run_by_run(fitcheck):
         assert says(model="mixtral-8x7b") is None
 
 
-def test_who_is_not_installed_is_left_out(tmp_path, monkeypatch):
+def test_who_is_not_installed_is_left_out_with_a_word(tmp_path, monkeypatch, capsys):
     for python in ("/bin/false", str(tmp_path / "none")):
         monkeypatch.setenv("PEERS_PYTHON", python)
         with installed() as peers:
             assert not peers
+        assert "its rows are left out" in capsys.readouterr().err

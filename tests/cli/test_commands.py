@@ -10,7 +10,7 @@ import pytest
 
 from planner.cli.app import BROKEN_PIPE, GROUPS, planner
 from planner.cli.common import flag
-from planner.cli.size import OPTIONS
+from planner.cli.sizing import OPTIONS
 from planner.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]

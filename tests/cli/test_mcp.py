@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from planner.cli.serving import server
+from planner.cli.servers import server
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {"size", "check", "plan", "explain", "compare"}

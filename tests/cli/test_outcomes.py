@@ -101,7 +101,7 @@ def test_what_is_worth_a_look_is_a_policy_that_a_house_may_change(scenario, run)
     text = job("fixed: {gpus: 1}\n    growth_per_quarter: 3000%")
     scenario.write_text(text, encoding="utf-8")
     told = [run("plan", scenario, *words).stdout for words in ((), ("--rules", "own.yaml"))]
-    assert ["t grows by 3000 % in each quarter" in one for one in told] == [True, False]
+    assert ["t grows by 3,000 % in each quarter" in one for one in told] == [True, False]
 
 
 def test_a_model_that_is_not_quite_its_shape_is_remarked_on(scenario, run):

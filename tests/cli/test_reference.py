@@ -7,7 +7,7 @@ import click
 import pytest
 
 from planner.cli.common import flag
-from planner.cli.size import OPTIONS
+from planner.cli.sizing import OPTIONS
 from tests.cli.test_commands import all_commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"

@@ -22,7 +22,7 @@ from planner.inputs.layers import read_layers
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.locate import shipped
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.text import PLACEHOLDER, csv_text, plain_cell
+from planner.inputs.text import UNFILLED, csv_text, plain_cell
 from tests.properties.questions import drawing
 from tests.stated import load_inputs
 
@@ -74,7 +74,7 @@ def test_counts_by_quarter_come_back_as_the_same_units_in_each_quarter(tmp_path,
 
 NAMES = st.text(
     st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=30
-).filter(lambda name: name == name.strip() and name.isprintable() and not PLACEHOLDER.search(name))
+).filter(lambda name: name == name.strip() and name.isprintable() and not UNFILLED.search(name))
 
 
 @drawing(20)

@@ -159,6 +159,14 @@ def test_lines_that_cannot_be_requests_are_told(trace, text, line, said):
     assert caught.value.findings[0].line == line
 
 
+def test_times_with_and_without_a_zone_are_not_mixed(trace):
+    first, second = "2027-01-01 08:00:00,1,1", "2027-01-01 08:00:05+01:00,1,1"
+    for one, other in ((first, second), (second, first)):
+        with pytest.raises(InputError, match="unlike earlier times") as caught:
+            planner.import_table(trace(AZURE + f"{one}\n{one}\n{other}\n{other}\n"))
+        assert [finding.line for finding in caught.value.findings] == [4]
+
+
 def test_hundreds_of_bad_lines_are_told_twenty_at_a_time(trace):
     with pytest.raises(InputError) as caught:
         planner.import_table(trace(AZURE + "noon,1,1\n" * 500))

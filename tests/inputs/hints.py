@@ -197,6 +197,7 @@ TO_FOLLOW: dict[str, Callable[..., None]] = {
     r"a share is written (\S+) or .*": Place.write,
     r"write it without .*: (.+)": Place.write,
     r"write (true|false), without quotes": Place.write,
+    r"write (\d{4}Q[1-4])": Place.write,
     r"write ([\d.]+)(?: alone)?, .*": Place.write,
     r"memory is in GB of 10\^9 bytes: .* is (.+)": Place.write,
     r"put it in quotes: (.+)": Place.write,

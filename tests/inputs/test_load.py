@@ -304,3 +304,12 @@ def test_only_exclusions_can_be_waived(write, scenario_text):
     inputs = load_inputs(write(scenario_text + waived))
 
     assert inputs.scenario.policies.waived_rules == {"exclusions/no-small-gpus": "measured by us"}
+
+
+def test_each_part_of_a_number_that_a_comma_cuts_is_told_of_the_comma(write, scenario_text):
+    cut = scenario_text.replace(
+        "offers:\n", "offers:\n  cut: {kind: buy, price_usd: $320,000}\n", 1
+    )
+    told = {one.path: one.hint for one in findings(write(cut))}
+    assert "a comma ends a value" in told["offers.cut.price_usd"]
+    assert "a comma ends a value" in told["offers.cut.000"]

@@ -137,6 +137,7 @@ def test_what_is_far_fetched_is_not_suggested(word, choices, meant):
         ("node type", "B300", "did you mean 'xe9780-b300'?"),
         ("node type", "XE9680-H100", "did you mean 'xe9680-h100'?"),
         ("node type", "Dell PowerEdge XE9680L (H200)", "did you mean 'xe9680l-h200'?"),
+        ("node type", "dell-xe9680-8xh100", "did you mean 'xe9680-h100'?"),
         ("node type", "8x l4-24gb", "did you mean 'xe7740-l4'?"),
         ("GPU type", "A100 40GB PCIe", "did you mean 'a100-40gb-pcie'?"),
         ("GPU type", "NVIDIA A100-SXM4-80GB", "did you mean 'a100-80gb-sxm'?"),

@@ -9,7 +9,7 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import conflict, solve
-from planner.packing.conflict import conflict_of
+from planner.packing.conflict import conflicts_of
 from planner.packing.constraints import conditions_of
 from planner.packing.problem import SpendLimit
 from tests.packing.conftest import translated
@@ -23,10 +23,10 @@ def told():
     """The names of a conflict, and what would mend it."""
 
     def of(problem):
-        conflict = conflict_of(translated(problem))
-        assert conflict is not None
-        remedies = [[one.mended(more) for one, more in raises] for raises in conflict.remedies]
-        return [one.said for one in conflict.members], remedies
+        found = conflicts_of(translated(problem))
+        assert found is not None
+        remedies = [[one.mended(more) for one, more in raises] for raises in found.remedies]
+        return [one.said for each in found.every for one in each.members], remedies
 
     return of
 
@@ -101,13 +101,22 @@ def test_conflicts_agree_with_trying_everything(least_cost):
                 problem = problem if one in asked else one.raised(problem, None)
             return least_cost(problem) is not None
 
-        conflict = conflict_of(translation)
-        assert conflict is not None
-        assert not kept(conflict.members), number
-        if conflict.members:
-            fewer = combinations(every, len(conflict.members) - 1)
+        found = conflicts_of(translation)
+        assert found is not None
+        apart = [one for each in found.every for one in each.members]
+        assert len({one.name for one in apart}) == len(apart), f"{number}: members in common"
+        assert not apart or kept([one for one in every if one not in apart]), number
+        for members in (one.members for one in found.every):
+            assert not kept(members), number
+            fewer = [[one for one in members if one != left] for left in members]
             assert all(kept(some) for some in fewer), f"{number}: a smaller set is a conflict"
-        for raises in conflict.remedies:
+            seen[len(members)] += 1
+        if apart:
+            fewest = min(len(one.members) for one in found.every)
+            smaller = combinations(every, fewest - 1)
+            assert all(kept(some) for some in smaller), f"{number}: a smaller set is a conflict"
+        seen["beside"] += len(found.every) - 1
+        for raises in found.remedies:
             mended, short = problem, problem
             for one, more in raises:
                 cent = one.name.startswith("spending")  # which the solver may be off by
@@ -116,6 +125,5 @@ def test_conflicts_agree_with_trying_everything(least_cost):
             assert least_cost(mended) is not None, f"{number}: {raises} is not enough"
             assert least_cost(short) is None, f"{number}: {raises} is more than enough"
             seen["alone" if len(raises) == 1 else "together"] += 1
-        seen[len(conflict.members)] += 1
     assert all(seen[size] for size in (0, 1, 2, 3)), f"too little variety: {seen}"
     assert min(seen["alone"], seen["together"]) > 2, f"too few remedies: {seen}"

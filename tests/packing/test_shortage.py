@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+import planner
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
-from planner.packing.conflict import conflict_of
+from planner.packing.conflict import conflicts_of
 from planner.packing.problem import JobClass, Limit, Pool, SpendLimit, Supply
 
 BUY = 10_000_000
@@ -157,11 +158,11 @@ def at_site(build, told):
 
 def test_raises_that_time_did_not_suffice_for_are_said_to_be_lacking(build, at_site, monkeypatch):
     def hurried(translation):
-        conflict = conflict_of(translation)
-        assert conflict is not None
-        return replace(conflict, remedies=(), in_time=False)
+        found = conflicts_of(translation)
+        assert found is not None
+        return replace(found, remedies=(), in_time=False)
 
-    monkeypatch.setattr("planner.packing.shortage.conflict_of", hurried)
+    monkeypatch.setattr("planner.packing.shortage.conflicts_of", hurried)
     limit = Limit("power at main", ((0, 10_000),), (25_000,), "W")
     error = at_site(build.units(4, ("h100", 8, 0, 0)), [build.pool()], limits=[limit])
     assert error.headline == "no plan exists: power at main is 25 kW, at least 40 kW are needed"
@@ -174,3 +175,26 @@ def test_no_limit_is_offered_as_a_remedy_where_offers_bind(build, at_site):
     power = Limit("power at main", ((0, 10_000),), (10_000,), "W")
     error = at_site(build.units(1, ("h100", 4, 81, 0)), [build.pool()], limits=[power])
     assert error.remedies == ()
+
+
+def test_conflicts_that_stand_beside_each_other_are_all_named_and_mended_together():
+    """The energy of the owned nodes breaks a budget, and the offer comes too late."""
+    scenario = {
+        "format": 1,
+        "name": "late and poor",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 1, "as_of": "2026-12-01"},
+        "fleet": {"old": {"node_type": "xe9680-h100", "count": 2}},
+        "offers": {"buy": {"node_type": "xe9680-h100", "kind": "buy", "lead_time_weeks": 30}},
+        "budget": {"opex_usd": 100},
+        "jobs": {"big": {"fixed": {"gpus": 24}}, "small": {"fixed": {"gpus": 8}}},
+    }
+    with pytest.raises(InfeasibleError) as raised:
+        planner.plan(scenario)
+    budget, nodes = raised.value.headline.removeprefix("no plan exists: ").split("; and ")
+    assert budget.startswith("opex in total is $100, at least $")
+    assert nodes == "in 2027Q1 at least 16 GPUs more are needed than can be in service"
+    assert not any(reason.startswith("small: ") for reason in raised.value.reasons)
+    assert "offer buy arrives after the horizon" in raised.value.reasons[-2]
+    assert raised.value.remedies[0].startswith(
+        "together: have offer buy enter service from 2027Q1 on, raise opex in total by $"
+    )

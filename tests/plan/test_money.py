@@ -12,6 +12,7 @@ from planner.packing.solution import PriceTag
 from planner.planning.checks.case import PlanCase
 from planner.planning.checks.money import expected_costs
 from planner.planning.plan_costs import largest_remainder, price_tags
+from tests.plan.edits import refused
 from tests.stated import changed
 
 
@@ -125,3 +126,16 @@ def test_what_rounding_cannot_explain_is_a_term_of_its_own(case):
 def test_of_amounts_that_are_rounded_down_those_cut_most_get_the_cents_that_are_left():
     amounts = {"a": Fraction(6, 5), "b": Fraction(17, 10), "c": Fraction(21, 10)}
     assert largest_remainder(amounts, 5) == {"a": 1, "b": 2, "c": 2}
+
+
+@pytest.mark.parametrize("name", ["buy-h100", "rent-h100"])
+def test_the_check_works_out_for_itself_what_a_node_of_an_offer_costs(case, plan, name):
+    """A slip between a price per GPU-hour and a node's price would be in plan and check alike."""
+    offers = tuple(
+        changed(one, unit_price_usd=2 * one.unit_price_usd) if one.name == name else one
+        for one in case.inputs.offers
+    )
+    told = refused(changed(case.inputs, offers=offers), plan)
+    (settled,) = (round(100 * one.unit_price_usd) for one in case.inputs.offers if one.name == name)
+    expected = f"a node of {name}, by nodes ordered, in cents, is {{1: {2 * settled}}}"
+    assert f"{expected}, the inputs give {{1: {settled}}}" in told

@@ -233,7 +233,7 @@ def test_the_documents_tell_what_leaves_and_what_that_brings(plan):
 def test_a_price_that_nobody_quotes_is_called_illustrative(plan_of):
     plan = plan_of({"fleet.old.sale.quote": None})
     assert "at illustrative prices" in plan_page(plan)
-    assert "Prices of old are illustrative" in justification(plan)
+    assert "Prices of `old` are illustrative" in justification(plan)
 
 
 def test_doing_nothing_keeps_every_node(inputs):

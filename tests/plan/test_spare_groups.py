@@ -32,6 +32,7 @@ jobs:
 """
 OLD = "  old: {fixed: {gpus: 2}, gpu_types: [h100-80gb-sxm]}\n"
 RACKS = ("nodes: 1", "racks: 1")
+OFF = "may_switch_off: true"
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,27 @@ def test_the_check_notices_spare_nodes_that_are_too_few_or_not_there(read, plan,
     )
     assert "can stand in for" in refused(inputs, changed(spread, nodes=packed))
     assert "are told" in refused(read(), put(plan, "pools > 0 > nodes_spare", (2, 2)))
+
+
+def test_the_check_counts_the_rack_of_the_quarter_also_after_one_switched_off(read):
+    """While two were off they stood in one rack; what counts is where they stand in service."""
+    inputs = read(
+        RACKS,
+        ("offers:", f"fleet: {{own: {{node_type: {H100}, count: 4, site: main, {OFF}}}}}\noffers:"),
+        ("2027Q1: 3, 2027Q2: 5", "2027Q1: 1, 2027Q2: 3"),
+        ("  huge: {fixed: {gpus: 4, cpus: 16}, count: 2, gpu_types: [h200-141gb-sxm]}\n", ""),
+    )
+    plan = make_plan(inputs)
+    off = [node for node in plan.nodes if node.off]
+    assert [node.off for node in off] == [("2027Q1",)] * 2
+    beside = changed(
+        plan,
+        nodes=tuple(
+            changed(node, racks=(off[0].racks[0], node.racks[1])) if node in off else node
+            for node in plan.nodes
+        ),
+    )
+    assert refused(inputs, beside) == "site main: racks_used is (4, 4), the inputs give (3, 4)"
 
 
 def test_where_racks_are_too_few_each_remedy_gives_a_plan(read):

@@ -357,7 +357,7 @@ def test_prices_of_the_bill_that_no_quote_stands_behind_are_warned_of_on_page_1(
     for line, told in ((bought, True), (quoted, False)):
         other = changed(plan, acquisitions=(rented, line, *others))
         drawn = markdown.render(make(other)).partition("## 2.")[0]
-        assert (f"Prices of {line.offer} are illustrative, not quotes" in drawn) == told
+        assert (f"Prices of `{line.offer}` are illustrative, not quotes" in drawn) == told
 
 
 def test_the_ask_names_the_first_order_whatever_it_is_for(plan):

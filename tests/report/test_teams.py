@@ -60,6 +60,17 @@ def test_each_team_has_its_row_idle_gpus_theirs_and_the_sum_is_the_cost_of_all(s
     ]
 
 
+@pytest.mark.parametrize(
+    ("idle_cents", "said"),
+    [((0, 0, 0), "idle, charged above"), ((9_000, 0, 0), "idle, of pools that nobody uses")],
+)
+def test_idle_gpus_that_teams_pay_for_are_not_said_to_be_charged_to_nobody(
+    section, idle_cents, said
+):
+    drawn = table(section(idle="spread", idle_cents=idle_cents))
+    assert [cell_text(row[0]) for row in drawn.rows] == ["red", "no team", said]
+
+
 def test_each_document_charges_delivered_hours_too_where_all_are_known(plan):
     known = changed(plan, chargeback=changed(CHARGEBACK, teams=(RED,)))
     drawn = justification(known)

@@ -150,7 +150,7 @@ def test_units_on_an_api_are_asked_for_and_its_illustrative_price_is_named():
     plan = planner.plan(BY_THE_TOKEN)._plan
     drawn = justification(plan)
     assert re.search(r"\| rare \| serving of [^|]* \| 1 \| 1 \|\n", drawn)
-    assert "hosted are illustrative, not quotes" in drawn.partition("## 2.")[0]
+    assert "`hosted` are illustrative, not quotes" in drawn.partition("## 2.")[0]
 
 
 def test_a_pool_is_full_where_only_its_spare_nodes_are_free(plan):

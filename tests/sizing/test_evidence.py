@@ -60,7 +60,7 @@ def test_runs_on_the_gpus_of_one_maker_are_away_from_those_of_another():
         return planner.size({"serve": serve, "gpu_types": [gpu_type]}).rows()[0]["rests_on"]
 
     assert kind("h100-80gb-sxm") == "measured"
-    assert kind("mi300x-192gb") == "extrapolated"
+    assert kind("mi300x-192gb") == "elsewhere"
 
 
 def test_pairs_are_away_from_runs_of_samples(rests):
@@ -86,3 +86,31 @@ def test_the_page_tells_it_of_each_gpu_type():
     told = planner.size({"tune": tune}).to_text()
     assert "What these figures rest on" in told
     assert "measured runs of this" in told
+
+
+@pytest.mark.parametrize(
+    ("node_type", "warned"), [("xe9680-gaudi3", True), ("xe9680-mi300x", False)]
+)
+def test_gpus_whose_throughput_nobody_measured_are_not_bought_without_a_word(node_type, warned):
+    plan = planner.plan(
+        {
+            "format": 1,
+            "name": "one replica",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 1, "as_of": "2026-09-01"},
+            "offers": {"buy": {"node_type": node_type, "kind": "buy", "lead_time_weeks": 8}},
+            "jobs": {
+                "chat": {
+                    "serve": {
+                        "model": "llama-3.1-8b",
+                        "load": {
+                            "requests_per_second": 2,
+                            "input_tokens": 900,
+                            "output_tokens": 300,
+                        },
+                    }
+                }
+            },
+        }
+    )
+    said = [one["text"] for one in plan.to_dict()["warnings"]]
+    assert any("backs the throughput of chat" in text for text in said) == warned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -316,9 +317,64 @@ def inconsistencies(
     Unknown names are passed over.
     """
     whole = Whole(scenario, catalog)
-    of_entries = (_of_entries(whole, section, checks) for section, checks in _OF_ENTRIES.items())
-    for fault in known(*(check(whole) for check in _OF_ALL), *of_entries):
+    faults = [*_faults(whole)]
+    with suppress(NotKnown):
+        faults = _of_another_horizon(document, whole, faults) or faults
+    for fault in faults:
         yield fault.finding(document)
+
+
+def _faults(whole: Whole) -> Iterator[Fault]:
+    of_entries = (_of_entries(whole, section, checks) for section, checks in _OF_ENTRIES.items())
+    yield from known(*(check(whole) for check in _OF_ALL), *of_entries)
+
+
+_MOST_ASTRAY = 2
+"""More faults than this are told as one, if a horizon that begins elsewhere mends them."""
+
+
+def _of_another_horizon(
+    document: YamlDocument, whole: Whole, faults: list[Fault]
+) -> list[Fault] | None:
+    """Return the faults with `first_quarter` as the one that mends most; None if it mends few.
+
+    That is only where the horizon has none of the quarters that the file names, and that one has
+    most.
+    """
+    horizon = whole.scenario.horizon
+    named = {*map(Quarter.parse, _quarters_named(document.data))} - {horizon.first_quarter}
+    if len(faults) <= _MOST_ASTRAY or not named or any(map(horizon.includes, named)):
+        return None
+
+    def beginning(first: Quarter) -> list[Fault]:
+        moved = horizon.model_copy(update={"first_quarter": first})
+        scenario = whole.scenario.model_copy(update={"horizon": moved})
+        return [*_faults(whole._replace(scenario=scenario))]
+
+    others = {first: beginning(first) for first in sorted(named)}
+    best = min(others, key=lambda first: len(others[first]))
+    moved = horizon.model_copy(update={"first_quarter": best})
+    within = sum(map(moved.includes, named))
+    if len(faults) - len(others[best]) < _MOST_ASTRAY or 2 * within <= len(named):
+        return None
+    span = listed([str(one) for one in sorted(named)], most=4)
+    message = f"the horizon ({_horizon_text(horizon)}) has none of the quarters named here: {span}"
+    hint = f"write {best}"
+    return [Fault(("horizon", "first_quarter"), message, hint), *others[best]]
+
+
+def _quarters_named(stated: object) -> Iterator[str]:
+    """Yield the quarters in all keys and values of a file."""
+    if isinstance(stated, dict):
+        stated = (*stated.keys(), *stated.values())
+    if isinstance(stated, tuple | list):
+        for one in stated:
+            yield from _quarters_named(one)
+    elif isinstance(stated, str):
+        yield from _QUARTER.findall(stated)
+
+
+_QUARTER = re.compile(r"\b20[0-9]{2}Q[1-4]\b")
 
 
 def _of_entries(whole: Whole, section: str, checks: tuple[_CheckOfEntry, ...]) -> Iterator[Fault]:

@@ -273,13 +273,18 @@ def _of_other_sort(sort: str, name: str, catalog: Catalog) -> tuple[str, str | N
 _SIZE = re.compile(r"([0-9.]+) ?[bB]?")
 _A_SLIP = 0.9
 """The similarity from which a name counts as a misspelling of another."""
+_HOW_MANY = re.compile(r"^[0-9]+x(?=[a-z])")
 _SAME_PIECES = re.compile(r"(?P<form>sxm|pcie|nvl)[0-9]*|(?P<size>[0-9]+)g(?:i?b)?")
 
 
 def _pieces(name: str) -> set[str]:
-    """Split a product's name into words as ids have them: `SXM5` and `80G` are `sxm` and `80gb`."""
+    """Split a product's name into words as ids have them.
+
+    `SXM5` and `80G` are `sxm` and `80gb`, and `8xH100` is `h100`.
+    """
     found = set()
-    for piece in pieces(name.replace("_", " ")):
+    for whole in pieces(name.replace("_", " ")):
+        piece = _HOW_MANY.sub("", whole)
         same = _SAME_PIECES.fullmatch(piece)
         found.add(same["form"] or f"{same['size']}gb" if same else piece)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from decimal import ROUND_CEILING, Decimal
 from unicodedata import normalize
 
-from planner.inputs.text import UNITS, pieces
+from planner.inputs.text import UNIT_WORDS, pieces
 
 _ELSEWHERE = {
     "adapter_dora": "use_dora",
@@ -316,7 +316,7 @@ def _for_a_share(figure: str, key: str) -> str:
     part = Decimal(figure) / 100
     if key == "times":
         return f"write the factor, {1 + part:f}"
-    if not pieces(key) - {"per", "year"} & UNITS:
+    if not pieces(key) - {"per", "year"} & UNIT_WORDS:
         return f"write {part:f}"
     return f"one figure stands here; an override moves it by a share with a sign: {part:+%}"
 

@@ -23,7 +23,7 @@ from planner.inputs.reading.document import Entry, Mark, Refused, YamlDocument
 from planner.inputs.text import (
     ILLEGAL_CHARACTER,
     LONGEST_NAME,
-    PLACEHOLDER,
+    UNFILLED,
     ScalarError,
     character_name,
     plain_value,
@@ -142,7 +142,7 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
     elif odd := _LIKE_A_SIGN.search("\n".join(lines[max(0, index - 1) : index + 1])):
         message = f"{message}; {character_name(odd[0])} stands here or a line above"
         hint = "type a plain space or colon in its place"
-    elif unfilled := PLACEHOLDER.search(lines[index]):
+    elif unfilled := UNFILLED.search(lines[index]):
         message, hint = f"unresolved placeholder {unfilled[0]!r}", _FILL_IN
         column = unfilled.start()
     elif lines[index].lstrip().startswith(":"):
@@ -325,7 +325,7 @@ class Builder:
     def _scalar(self, event: _Event) -> None:
         self._check_node(event)
         text, mark, is_plain = event.value, event.start_mark, event.implicit[0]
-        unfilled = PLACEHOLDER.search(text) if "{" in text else None
+        unfilled = UNFILLED.search(text) if "{" in text else None
         if unfilled:
             self._refuse_placeholder(mark, unfilled[0])
         if self.stack and (parent := self.stack[-1]).key is None and parent.is_mapping:
@@ -392,7 +392,7 @@ class Builder:
         if len(self.stack) >= DEEPEST_NESTING:
             self._stop(mark, f"nested too deep, at most {DEEPEST_NESTING} levels")
         is_key = bool(self.stack) and self.stack[-1].awaits_key()
-        placeholder = PLACEHOLDER.match(self.text, mark.index)
+        placeholder = UNFILLED.match(self.text, mark.index)
         if placeholder:
             self._refuse_placeholder(mark, placeholder[0])
         elif is_key:

@@ -184,9 +184,19 @@ def _finding(
             hint = shape.hint_for_unknown(mistake.path, document.value(tuple(outer)))
     else:
         message, hint = _words(shape, mistake)
-    if mistake.at_key and _AFTER_COMMA.fullmatch(str(mistake.path[-1])):
+    if _cut_by_a_comma(document, mistake):
         hint = _IN_BRACES
     return document.finding(mistake.path, message, hint, at_key=mistake.at_key)
+
+
+def _cut_by_a_comma(document: YamlDocument, mistake: _Mistake) -> bool:
+    """Return whether a key is the rest of a number, or the one after it is."""
+    *outer, last = mistake.path or ("",)
+    around = document.value(tuple(outer))
+    keys = [str(key) for key in around] if isinstance(around, dict) else []
+    after = keys[keys.index(str(last)) + 1 :][:1] if str(last) in keys else []
+    rest = [str(last)] if mistake.at_key else after
+    return any(map(_AFTER_COMMA.fullmatch, rest))
 
 
 def _words(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]:
@@ -351,10 +361,11 @@ def _one_figure(shape: FieldTree, path: Path) -> str:
 
 def _out_of_bounds(mistake: _Mistake) -> tuple[str, str | None]:
     limit, words = _BOUNDS[mistake.kind]
-    bound = str(mistake.context[limit])
+    most = Decimal(str(mistake.context[limit]))
+    bound = f"{most:,f}"
     shown = described(mistake.value)
     if isinstance(mistake.value, str) and "%" in mistake.value:
-        shown, bound = mistake.value, f"{Decimal(bound) * 100:f}%"
+        shown, bound = mistake.value, f"{most * 100:f}%"
     hint = _percent_hint(mistake) or _none_hint(mistake) or _watts_hint(mistake)
     return f"{shown} is {words} {bound}", hint
 

@@ -296,6 +296,8 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
     shipped = {file.group for file in shipped_files("rules")}
     rules: list[Rule] = []
     own: set[str] = set()
+    used: set[str | None] = set()
+    """Results that rules which ship give."""
     origin: dict[str, YamlDocument] = {}
     defined: dict[tuple[str, str], YamlDocument] = {}
     documents = [document for _, document, _ in opened]
@@ -311,13 +313,24 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
                 findings.append(document.finding(("rules", rule_id), message, hint))
             origin[rule_id] = document
         rules += read.values()
-        if file.group not in shipped:
+        if file.group in shipped:
+            used.update(rule.gives for rule in read.values())
+        else:
             own.update(read)
     if findings:
         raise InputError(*_as_written(findings, documents))
 
     try:
         book = RuleBook.of(rules, own, origin)
+        refuse(
+            origin[one].finding(
+                ("rules", one, "result", "name"),
+                f"gives {book.rules[one].gives!r}, which no rule and no sizing asks for",
+                did_you_mean(book.rules[one].gives or "", sorted(filter(None, used))),
+            )
+            for one in sorted(own)
+            if book.rules[one].gives not in {*used, *book.asked, None}
+        )
     except InputError as error:
         raise InputError(*_as_written(error.findings, documents)) from None
     return book, tuple(record for _, _, record in opened)

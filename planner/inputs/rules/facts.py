@@ -19,7 +19,7 @@ from planner.inputs.scenario.job import Adapters, Family, Fixed, Parallelism, Se
 from planner.inputs.scenario.load import Disaggregated, Latency, Load, Speculative
 
 FactKind = Literal["number", "text", "truth"]
-Origin = Literal["job", "model", "gpu", "count", "setting"]
+FactOrigin = Literal["job", "model", "gpu", "count", "setting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Fact:
     """One named fact: where it comes from, its unit and what it means."""
 
     name: str
-    origin: Origin
+    origin: FactOrigin
     unit: str
     told: str | AsFact
     """What it means, or the field that says so."""
@@ -63,7 +63,7 @@ _SECTIONS: tuple[type[BaseModel], ...] = (
 """Sections of a job whose fields are marked as facts."""
 
 
-def _stated(model: type[BaseModel], origin: Origin = "job") -> Iterator[Fact]:
+def _stated(model: type[BaseModel], origin: FactOrigin = "job") -> Iterator[Fact]:
     """Return the marked facts of a job's section, or of a model."""
     for name, marker in AsFact.of(model).items():
         types = plain_types(model.model_fields[name].annotation)
@@ -213,7 +213,7 @@ _SETTINGS = {
 
 
 def _listed(
-    origin: Origin, table: Mapping[str, tuple[str, str]], **choices: tuple[str, ...]
+    origin: FactOrigin, table: Mapping[str, tuple[str, str]], **choices: tuple[str, ...]
 ) -> Iterator[Fact]:
     """Return the facts of one table; some can only be these words."""
     for name, (unit, meaning) in table.items():

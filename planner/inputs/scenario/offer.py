@@ -217,11 +217,6 @@ class Offer(Nodes):
                     "`price_breaks` go up in `from_nodes` and down in `price_usd`, "
                     f"{more} at {cheaper} does not follow {fewer} at {dearer}"
                 )
-        last = levels[-1][0]
-        if self.maximum is not None and last > self.maximum:
-            raise ValueError(
-                f"no order reaches the price from {last} nodes on: `maximum` is {self.maximum}"
-            )
         return self
 
 

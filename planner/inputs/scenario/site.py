@@ -79,10 +79,32 @@ class SiteLimit(NamedTuple):
         return amount_text(amount, self.unit)
 
 
-POWER = SiteLimit("power_w", "power_kw", "max_power_kw", "power", "nameplate", "W", drawn=True)
-HEIGHT = SiteLimit("rack_units", "rack_units", "rack_units", "rack units", "height", "U")
-_PORTS = "network_ports"
-PORTS = SiteLimit(_PORTS, _PORTS, _PORTS, "network ports", "ports", "ports", rare=True)
+POWER = SiteLimit(
+    need="power_w",
+    key="power_kw",
+    figure="max_power_kw",
+    name="power",
+    of_node="nameplate",
+    unit="W",
+    drawn=True,
+)
+HEIGHT = SiteLimit(
+    need="rack_units",
+    key="rack_units",
+    figure="rack_units",
+    name="rack units",
+    of_node="height",
+    unit="U",
+)
+PORTS = SiteLimit(
+    need="network_ports",
+    key="network_ports",
+    figure="network_ports",
+    name="network ports",
+    of_node="ports",
+    unit="ports",
+    rare=True,
+)
 SITE_LIMITS = (POWER, HEIGHT, PORTS)
 """All of them: the master program, its reasons and remedies, the plan and its documents go by
 this table."""

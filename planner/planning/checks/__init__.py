@@ -91,7 +91,7 @@ def _terms(case: PlanCase) -> Findings:
 
 
 _STAGES: tuple[tuple[Callable[[PlanCase], Findings], ...], ...] = (
-    (*nodes.FIRST, *demand.FIRST),
+    (*money.FIRST, *nodes.FIRST, *demand.FIRST),
     (*nodes.CHECKS, *gpus.FIRST),
     (
         *placement.CHECKS,

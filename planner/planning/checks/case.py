@@ -20,11 +20,11 @@ from planner.sizing.candidate import Candidate, SizedJob
 
 Unit = tuple[str, int]
 """The job's name and the unit's number."""
-Piece = tuple[str, int, int]
+ReplicaKey = tuple[str, int, int]
 """The job's name, the unit's number and the replica's number."""
 Findings = Generator[str, None, str]
 """A check yields one sentence for each violation and returns what it confirms."""
-Seats = dict[Piece, list[tuple["Node", "Occupant"]]]
+Seats = dict[ReplicaKey, list[tuple["Node", "Occupant"]]]
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class PlanCase:
             tuple(node for node in nodes if label in node.in_service) for label in self.labels
         )
 
-    def pieces(self) -> Iterator[tuple[int, str, Piece, list[tuple[Node, Occupant]]]]:
+    def pieces(self) -> Iterator[tuple[int, str, ReplicaKey, list[tuple[Node, Occupant]]]]:
         """Yield the quarter's index from 0, its label, a piece, and the places of that piece."""
         for quarter, (label, seats) in enumerate(zip(self.labels, self.seats, strict=True)):
             for piece, places in seats.items():

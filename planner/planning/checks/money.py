@@ -15,7 +15,7 @@ from planner.inputs.text import count_of, usd
 from planner.planning.checks.case import Findings, PlanCase, differences, in_force
 from planner.planning.checks.demand import token_cents
 from planner.planning.checks.placement import moves_cents
-from planner.planning.plan import Node, Origin
+from planner.planning.plan import Node, NodeOrigin
 
 Flow = tuple[str, int, int, Fraction]
 """The kind of cost, the quarter it is booked in, the quarters of discount, and US dollars."""
@@ -39,6 +39,27 @@ def expected_costs(case: PlanCase) -> Amounts:
         totals["tokens"][quarter] += cents
         totals["tokens"][-1] += present_cents
     return dict(totals)
+
+
+def _prices(case: PlanCase) -> Findings:
+    """Check what a node of each offer costs: as offered, or by the price book."""
+    hours = Fraction(case.inputs.settings.hours_per_quarter.value)
+    for name, stated in case.inputs.scenario.offers.items():
+        listed = case.inputs.catalog.prices.listed(stated.kind, stated.node_type)
+        price = listed.usd if stated.stated_price is None and listed else stated.stated_price
+        paid_usd = Fraction(price or 0)
+        if stated.kind != "buy":
+            paid_usd *= case.inputs.catalog.nodes[stated.node_type].gpus.value
+            paid_usd *= hours if stated.step_hours is None else stated.step_hours
+        breaks = {level.from_nodes: round(level.price_usd * 100) for level in stated.price_breaks}
+        settled = case.offers[name]
+        levels = {level.from_nodes: round(level.unit_price_usd * 100) for level in settled.levels}
+        yield from differences(
+            f"the price of a node of {name}, by nodes ordered, in cents,",
+            {1: round(settled.unit_price_usd * 100), **levels},
+            {1: round(paid_usd * 100), **breaks},
+        )
+    return "each offer costs what the scenario or the price book says"
 
 
 def _nothing(case: PlanCase) -> Amounts:
@@ -191,7 +212,7 @@ _OF_A_SALE = ("sale", "residual value given up")
 
 
 def _compared(
-    origin: Origin, entry: str, node_type: str, site: str, labels: tuple[str, ...]
+    origin: NodeOrigin, entry: str, node_type: str, site: str, labels: tuple[str, ...]
 ) -> Node:
     """Build a node that is in no plan, to compute the cost of one like it."""
     return Node(
@@ -364,4 +385,5 @@ def _first(case: PlanCase, offer: SettledOffer) -> list[tuple[int, int]]:
     return []
 
 
+FIRST = (_prices,)
 CHECKS = (_lines, _cost, _budgets, _break_evens)

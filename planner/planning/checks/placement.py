@@ -16,8 +16,8 @@ from planner.inputs.scenario.scenario import plain
 from planner.inputs.text import count_of
 from planner.planning.checks.case import (
     Findings,
-    Piece,
     PlanCase,
+    ReplicaKey,
     Unit,
     at_once,
     differences,
@@ -84,7 +84,7 @@ def _once(case: PlanCase) -> Findings:
     return f"each of {count_of(units, 'unit')} (job × quarter) is placed exactly once"
 
 
-def _told(piece: Piece) -> str:
+def _told(piece: ReplicaKey) -> str:
     job, unit, replica = piece
     return f"{'' if replica == 1 else f'replica {replica} of '}unit {unit} of {job}"
 

@@ -293,9 +293,11 @@ def _shared(
 def _fullest(case: PlanCase, quarter: int, site: str, group: SpareGroup) -> int:
     """Return how many nodes of a group stand in the rack that holds most of them."""
     racks = Counter(
-        node.racks[node.in_service.index(case.labels[quarter])]
+        rack
         for node in case.serving[quarter]
-        if node.site == site and node.node_type in group.node_types and node.racks
+        if node.site == site and node.node_type in group.node_types
+        for label, rack in _stands(case, node)
+        if label == case.labels[quarter]
     )
     return max(racks.values(), default=0)
 

@@ -25,7 +25,7 @@ from planner.planning.checks.money import costs_of_tokens, node_costs, present_c
 from planner.planning.checks.placement import moves_cents
 from planner.planning.plan import Chargeback, Occupant, TeamUse
 
-PoolQuarter = tuple[str, str, str, int]
+_PoolQuarter = tuple[str, str, str, int]
 """The pool (node type, site, offer) and the quarter."""
 _0 = Fraction(0)
 
@@ -45,7 +45,7 @@ class _Held:
         default_factory=lambda: defaultdict(list)
     )
     """The occupants by GPU type and quarter."""
-    gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    gpus: dict[_PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
     """The GPUs held on average over the quarter; parts count by their share."""
     delivered: Fraction = Fraction(0)
     """GPU-hours of useful work."""
@@ -244,13 +244,15 @@ def _let_go(case: PlanCase) -> Iterator[tuple[int, int]]:
                 yield at, one[-1]
 
 
-def _pool_costs(case: PlanCase) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
+def _pool_costs(
+    case: PlanCase,
+) -> tuple[dict[_PoolQuarter, Fraction], dict[_PoolQuarter, Fraction]]:
     """Return the cents and the mean GPUs in service, by pool and quarter.
 
     The cost of each node is spread evenly over its quarters in service.
     """
-    costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
-    gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+    costs: dict[_PoolQuarter, Fraction] = defaultdict(Fraction)
+    gpus: dict[_PoolQuarter, Fraction] = defaultdict(Fraction)
     for node in case.plan.nodes:
         let_go = bool(node.off or node.sold)
         apart = let_go or node.origin == "rent"

@@ -486,16 +486,16 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
         return Blank("the catalog") if known is None else traced.figure(known, style)
 
     yield Heading("Each node", 3)
-    needs = {
-        "Nameplate kW" if limit == POWER else limit.stated_in: limit.need
+    needs = [
+        ("Nameplate kW" if limit == POWER else limit.name.capitalize(), limit.need)
         for limit in limits[::-1]  # both kW side by side
-    }
+    ]
     yield table(
         plan.node_types,
         ("Node type", "name", lambda facts: facts.node_type),
         ("Product", "text", lambda facts: f"{facts.vendor} {facts.product}"),
         ("GPUs", "text", lambda facts: f"{facts.gpus} × {facts.gpu_type}"),
-        *columns_for((*needs.items(), ("Mean kW", "mean_power_w")), takes),
+        *columns_for((*needs, ("Mean kW", "mean_power_w")), takes),
         ("Cooling", "text", lambda facts: facts.cooling or Blank("the catalog")),
     )
     stated = {use.site for use in plan.sites}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import groupby
+from math import ceil
 from typing import NamedTuple
 
 from planner.planning.plan import QuotaUse
@@ -20,7 +21,15 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import Style, code, listed, percent, quarter_span, range_of
+from planner.reporting.format import (
+    Style,
+    code,
+    figure,
+    listed,
+    percent,
+    quarter_span,
+    range_of,
+)
 from planner.reporting.sections.jobs import some_share
 from planner.reporting.traced import TracedPlan
 
@@ -268,7 +277,10 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
         rows.append(_Charge(use.team or "no team", range_of(use.gpus), hours, known, cents))
     idle, idle_cents = read.at("chargeback.idle_gpu_hours"), read.sum("chargeback.idle_cents[*]")
     if charged.idle_gpu_hours:
-        rows.append(_Charge("idle, charged to nobody", "", idle, None, idle_cents))
+        name = "idle, charged to nobody"
+        if charged.idle == "spread":
+            name = "idle, of pools that nobody uses" if idle_cents.value else "idle, charged above"
+        rows.append(_Charge(name, "", idle, None, idle_cents))
     of_teams = read.sum("chargeback.teams[*].cost_cents")
     all_hours = read.sum("chargeback.teams[*].gpu_hours") + idle
     delivered_all = None if some_open else traced.accounts.delivered
@@ -326,12 +338,17 @@ def _rate(traced: TracedPlan, cents: TracedFigure, hours: TracedFigure | None) -
 
 
 def _quota_line(quarters: Iterable[str], quota: QuotaUse) -> str:
-    """Format `6 of 8 (2027Q1), 16 of 16 (2027Q2–Q4), on h100-80gb-sxm`."""
+    """Format `6 of 8 (2027Q1), 15.3 of 16 (2027Q2–Q4), on h100-80gb-sxm`.
+
+    What is held is rounded up to a tenth.
+    """
     told = []
     entries = zip(quarters, quota.gpus, quota.limit_gpus, strict=True)
     for (gpus, limit), group in groupby(entries, key=lambda entry: entry[1:]):
         labels = [label for label, _, _ in group]
         allowed = "any number" if limit is None else f"{limit:,}"
-        told.append(f"{gpus:,.6g} of {allowed} ({quarter_span(labels[0], labels[-1])})")
+        told.append(
+            f"{figure(ceil(gpus * 10) / 10)} of {allowed} ({quarter_span(labels[0], labels[-1])})"
+        )
     on = f", on {quota.gpu_type}" if quota.gpu_type else ""
     return f"{', '.join(told)}{on}"

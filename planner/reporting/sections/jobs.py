@@ -90,8 +90,15 @@ def deciding_steps(candidate: Candidate) -> list[DerivationStep]:
     return list(found.values())
 
 
-_Row = tuple[int, int | None, str]
-"""Place of a job, place of one of its candidates or None, and what a unit runs on."""
+class _JobRow(NamedTuple):
+    """A job and one of the GPU types that it keeps."""
+
+    job: int
+    """Its place in the plan."""
+    candidate: int | None
+    """The place of the execution mode in its sizing; None if nothing of it is on a GPU."""
+    runs_on: str
+    """What a unit takes, or why there is none."""
 
 
 def jobs_section(traced: TracedPlan) -> Iterator[Block]:
@@ -113,30 +120,31 @@ def jobs_section(traced: TracedPlan) -> Iterator[Block]:
         tone="faint",
     )
 
-    def candidate(row: _Row) -> Candidate | None:
-        return None if row[1] is None else plan.sizings[jobs[row[0]].sizing].candidates[row[1]]
+    def candidate(row: _JobRow) -> Candidate | None:
+        sizing = plan.sizings[jobs[row.job].sizing]
+        return None if row.candidate is None else sizing.candidates[row.candidate]
 
-    def once(cell: Callable[[int], Cell]) -> Callable[[_Row], Cell]:
+    def once(cell: Callable[[int], Cell]) -> Callable[[_JobRow], Cell]:
         """Only in the first row of a job."""
-        return lambda row: cell(row[0]) if row == first[row[0]] else ""
+        return lambda row: cell(row.job) if row == first[row.job] else ""
 
-    def gpu_memory(row: _Row, name: str) -> Cell:
+    def gpu_memory(row: _JobRow, name: str) -> Cell:
         """The need, the offer, or the first as a share of the second."""
-        one, job = candidate(row), jobs[row[0]]
+        one, job = candidate(row), jobs[row.job]
         if one is None or not (one.gpu_capacity_mb and (one.gpu_memory_mb or name == "capacity")):
             return "" if one is None else "–"
-        stem = f"sizings[{job.sizing}].candidates[{row[1]}].gpu"
+        stem = f"sizings[{job.sizing}].candidates[{row.candidate}].gpu"
         if name != "fill":
             return traced.at(f"{stem}_{name}_mb")
         need, offer = (traced.read.at(f"{stem}_{of}_mb") for of in ("memory", "capacity"))
         return traced.figure(need / offer, "per_cent")
 
-    def placed_on(row: _Row) -> str:
+    def placed_on(row: _JobRow) -> str:
         one = candidate(row)
-        return listed(sorted(where[jobs[row[0]].name, one.way])) if one else "–"
+        return listed(sorted(where[jobs[row.job].name, one.way])) if one else "–"
 
     rows = list(_rows(plan, len(shown)))
-    first = {row[0]: row for row in reversed(rows)}
+    first = {row.job: row for row in reversed(rows)}
     entries = {node.id: node.entry for node in plan.nodes}
     where: dict[tuple[str, str], set[str]] = defaultdict(set)
     for use in (use for uses in plan.placements for use in uses):
@@ -146,7 +154,7 @@ def jobs_section(traced: TracedPlan) -> Iterator[Block]:
         rows,
         ("Job", "text", once(traced.job)),
         ("Units", "number", once(lambda at: range_of(jobs[at].units))),
-        ("A unit runs on", "text", lambda row: row[2]),
+        ("A unit runs on", "text", lambda row: row.runs_on),
         *columns_for((("Memory GB", "memory"), ("Of", "capacity"), ("Fill", "fill")), gpu_memory),
         ("Placed on", "text", placed_on),
         (_TAG, "number", once(traced.each("jobs[{}].tag_cents"))),
@@ -168,7 +176,7 @@ def jobs_section(traced: TracedPlan) -> Iterator[Block]:
         yield Paragraph(" ".join(told), tone="faint")
 
 
-def _rows(plan: Plan, most: int) -> Iterator[_Row]:
+def _rows(plan: Plan, most: int) -> Iterator[_JobRow]:
     when = plan.quarters_by_way()
     dropped = {
         name
@@ -181,7 +189,7 @@ def _rows(plan: Plan, most: int) -> Iterator[_Row]:
         places = {one.way: at for at, one in enumerate(candidates)}
         if not job.ways:
             none = "dropped" if job.name in dropped else "no unit in any quarter"
-            yield place, None, f"API: {on_apis_text(job)}" if job.on_apis else none
+            yield _JobRow(place, None, f"API: {on_apis_text(job)}" if job.on_apis else none)
         for way, units in job.ways:
             labels, one = when.get(job.name, {}).get(way), candidates[places[way]]
             counts = replicas_in_use(job, one, plan.quarters, labels)
@@ -190,7 +198,7 @@ def _rows(plan: Plan, most: int) -> Iterator[_Row]:
             if min(counts) < max(counts):
                 told = f"{min(counts):,}–{told}"
             share = f" ({share_of(units, plan.quarters, labels)})" if len(job.ways) > 1 else ""
-            yield place, places[way], f"{told}× {taken(one)}{share}"
+            yield _JobRow(place, places[way], f"{told}× {taken(one)}{share}")
 
 
 def rejections_section(traced: TracedPlan) -> Iterator[Block]:
@@ -522,8 +530,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(
         "Requests per second at the peak, and what the replicas are planned for at the most "
         f"(Takes). Times are expected at the {at} percentile at the peak of the busiest "
-        "quarter: an estimate by the rules under serving/, not a measurement. Full is when growth "
-        "as in the last quarters takes up what is left.",
+        "quarter: an estimate by the rules under serving/, not a measurement.",
         tone="faint",
     )
 
@@ -555,7 +562,8 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("Replicas", "number", replicas),
         *columns_for((("TTFT, ms", "ttft_ms"), ("TPOT, ms", "tpot_ms")), figure),
         ("Full", "text", lambda row: _full(plan, row)),
-        caption="Replicas: how many, and of how many GPUs each",
+        caption="Replicas: how many, and of how many GPUs each; Full: when growth as in the last "
+        "quarters takes up what is left (–: never, or in years)",
     )
     if told := at_full_rate(row.candidate for row in rows):
         yield Paragraph(told)

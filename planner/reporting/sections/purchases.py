@@ -34,7 +34,7 @@ from planner.reporting.format import (
 from planner.reporting.sections.jobs import rejections_section
 from planner.reporting.traced import TracedPlan
 
-Line = TypeVar("Line", Acquisition, NodeRelease)
+_Line = TypeVar("_Line", Acquisition, NodeRelease)
 
 _JOBS = 6
 _MOST_NAMED = 4
@@ -236,7 +236,7 @@ def procurement_section(traced: TracedPlan) -> Iterator[Block]:
         total += traced.read.sum("acquisitions[*].committed_cents")
     terms = ", whole terms of reservations counted" if traced.committed else ""
     quoted = sorted({line.price_origin for line in bill if not line.illustrative})
-    why = traced.link("what other GPU types would add, job by job", "jobs")
+    why = traced.link("what other GPU types would add, job by job", "decisions")
     if any(rejections_section(traced)):
         why = traced.link("rejected GPU types with their rules", "options")
     yield Fields(
@@ -335,10 +335,10 @@ def _what(plan: Plan) -> str:
     return words[0].upper() + words[1:]
 
 
-def _by_machine(lines: Sequence[Line]) -> list[list[Line]]:
+def _by_machine(lines: Sequence[_Line]) -> list[list[_Line]]:
     """Group lines of the same nodes for the same term."""
 
-    def machine(line: Line) -> tuple[str, str, int, int]:
+    def machine(line: _Line) -> tuple[str, str, int, int]:
         term = 0
         if isinstance(line, Acquisition):
             term = line.term_quarters or line.step_hours or 0

@@ -60,6 +60,7 @@ _RESTS: Final = {
     "measured": "measured runs of this size and method",
     "interpolated": "measured runs of smaller and larger models",
     "extrapolated": "measured runs of the method, not around it",
+    "elsewhere": "measured runs on other GPUs alone",
     "published": "a published figure",
     "estimated": "rules that no such run was held against",
     "stated": "the job's own statement",

@@ -21,6 +21,7 @@ from planner.exchange.portfolio import (
     scenario_part,
     template,
 )
+from planner.exchange.programs import imported
 from planner.exchange.starter import Ask, Found, assumed, first_scenario
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import Fault, unknown_references
@@ -119,12 +120,11 @@ def import_table(
     text = None if traffic.is_trace(path) or _is_workbook(path) else read_text(path, str(path))
     if text is not None and sheet is not None:
         raise InputError(Finding("is no workbook, so it has no sheets", path="sheet"))
-    found = _exported(path, text, mapped)
+    found = imported(path, text, mapped)
     if found is not None:
-        jobs, text, notes = found
-        for note in notes:
+        for note in found.notes:
             say(note)
-        return ImportResult(path, text, jobs)
+        return ImportResult(path, found.text, found.jobs)
     if text is None:
         from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - openpyxl is slow
 
@@ -146,48 +146,6 @@ def import_table(
             )
     _warn_of_unknown_names(path, jobs)
     return ImportResult(path, scenario_part(jobs, f"Jobs of {path.name}"), jobs)
-
-
-def _exported(
-    path: Path, text: str | None, mapping: Path | None
-) -> tuple[dict[str, dict[str, Any]] | None, str, Sequence[str]] | None:
-    """What a program exported: jobs with their YAML, or actuals, with notes; None of a table."""
-    shown, (catalog, _) = str(path), load_catalog([])
-    names = partial(cluster.read_names, mapping) if mapping else dict[str, str]
-    held: cluster.ClusterUsage | None = None
-    series: list[traffic.MetricSeries] | None = None
-    if text is None:
-        if not traffic.is_trace(path):
-            return None
-    elif text.lstrip().startswith(("{", "[")):
-        data = parsed(text, shown)
-        if traffic.is_matrix(data):
-            series = traffic.of_matrix(data, shown)
-        elif cluster.is_workloads(data):
-            resources = {gpu.kubernetes_resource for gpu in catalog.gpus.values()}
-            held = cluster.usage_of_kueue(data, shown, names(), resources)
-        else:
-            hint = (
-                "read are answers of Prometheus to `query_range` and `kubectl get workloads -o "
-                "json`, and by `planner init` `kubectl get nodes -o json`"
-            )
-            raise InputError(Finding("is JSON of another kind than is read", shown, hint=hint))
-    elif traffic.is_csv(text):
-        series = traffic.of_csv(text, shown)
-    elif cluster.is_sacct(text):
-        held = cluster.usage_of_slurm(text, shown, names())
-    else:
-        return None
-    if held is not None:
-        return None, cluster.actuals_csv(held), [f"{path}: {note}" for note in held.notes]
-    if series is not None and traffic.watched(series):
-        actuals, notes = traffic.held_by(series, names())
-        return None, actuals, [f"{path}: {note}" for note in notes]
-    if series is not None:
-        jobs, notes = traffic.served(series, path.stem, shown, catalog)
-    else:
-        jobs, notes = traffic.loads_of(path, catalog)
-    return jobs, scenario_part(jobs, f"Traffic of {path.name}"), notes
 
 
 def _warn_of_unknown_names(path: Path, jobs: Mapping[str, object]) -> None:

@@ -6,6 +6,7 @@ A job is described by options: each key of `tune:` and `serve:` that rules ask f
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -161,18 +162,30 @@ def _at_options(kind: str) -> Iterator[None]:
     """Tell of mistakes in a place of a job, such as `tune.adapter_rank`, at its option."""
     places = {kind: "", "gpu_types": "--gpu-type"}
     for option in OPTIONS:
-        key = getattr(option, kind)
-        places[f"{kind}.{key}"] = flag(option.name)
-        places.setdefault(f"{kind}.{key.partition('.')[0]}", flag(option.name))
+        if key := getattr(option, kind):
+            places[f"{kind}.{key}"] = flag(option.name)
+            for part in key.split("."):
+                places.setdefault(f"{kind}.{part}", flag(option.name))
+
+    def named(key: re.Match[str]) -> str:
+        option = places.get(f"{kind}.{key[1]}")
+        return f"`{' '.join(filter(None, (option, key[2])))}`" if option else key[0]
+
+    def at_option(one: Finding) -> Finding:
+        if one.file:
+            return one
+        hint = one.hint and _KEY.sub(named, one.hint)
+        path = places.get(one.path or "", one.path)
+        return replace(one, path=path, message=_KEY.sub(named, one.message), hint=hint)
+
     try:
         yield
     except InputError as error:
-        raise InputError(
-            *(
-                one if one.file or one.path not in places else replace(one, path=places[one.path])
-                for one in error.findings
-            )
-        ) from None
+        raise InputError(*map(at_option, error.findings)) from None
+
+
+_KEY = re.compile(r"`([a-z_.]+)(?:: ([^`]+))?`")
+"""A key of a job as messages name it, with or without a value."""
 
 
 @click.command()
