@@ -108,6 +108,11 @@ class _Nodes:
         """By resource and node."""
         self._area: list[list[Any]] = [[] for _ in self._used]
         """By node: the GPU-hours of what is on it."""
+        self._at_once = all(
+            kind["earliest"] == 0 and kind["nodes"] == 1 and not kind["quotas"]
+            for kind in pool["kinds"]
+        )
+        """Whether all on a node may as well run earlier: nothing waits, or is counted elsewhere."""
         if pool["hourly"]:
             self._rent(pool["hourly"])
         else:
@@ -137,6 +142,8 @@ class _Nodes:
             model.add(end <= horizon * used)
             self._rented.append((begin, steps))
             self._ends.append(end)
+            if self._at_once and hourly["offer"] is None:
+                model.add(begin == 0)
             if hourly["offer"] is not None:
                 until = model.new_int_var(0, horizon + most * step, "")
                 paid = model.new_interval_var(begin, step * steps, until, "")

@@ -101,3 +101,9 @@ def test_runs_that_no_hours_hold_have_no_plan(build, solve):
     one, two = (build.problem([build.pool(owned=n)], [], classes) for n in (1, 2))
     assert solve(one) is None
     assert solve(two).cost_cents == 0
+
+
+def test_hours_of_a_node_that_no_sum_over_hours_shows(proved):
+    """Three runs hold six GPUs for 13 hours, beside which four are free at no hour of these."""
+    classes = [runs(3, 2, 13, until=504), runs(1, 4, 1)]
+    assert proved(classes, hour_cents=NODE // 700) == 14 * (NODE // 700)
