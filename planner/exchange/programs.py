@@ -78,7 +78,7 @@ def _traffic(
 def _of_series(series: list[traffic.MetricSeries], source: ProgramExport) -> Imported:
     """Gauges of GPUs are actuals, counters of requests are traffic."""
     if traffic.watched(series):
-        actuals, notes = traffic.held_by(series, source.names)
+        actuals, notes = traffic.held_by(series, source.names, source.shown_as)
         return Imported(None, actuals, [f"{source.path}: {note}" for note in notes])
     found = traffic.served(series, source.path.stem, source.shown_as, source.catalog)
     return _traffic(source, *found)

@@ -321,6 +321,11 @@ _ASK: Final = (
     'query `{__name__=~"vllm:(request_success|prompt_tokens|generation_tokens)_total"}`, or '
     "`DCGM_FI_DEV_GPU_UTIL`, as they are and without `rate()`"
 )
+_REPLICAS: Final = ("prometheus_replica", "replica")
+"""Labels that tell replicas of Prometheus apart, which all watch the same.
+
+Source: Prometheus Operator, the default of `replicaExternalLabelName`; Thanos, Quick Tutorial.
+"""
 _FIRST_S, _LAST_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2000, 2100))
 _MOST_CACHED: Final = 0.999
 """A load states less than all of its prompts."""
@@ -437,7 +442,23 @@ def _sound(series: list[MetricSeries], shown_as: str) -> list[MetricSeries]:
             message = f"holds no series of vLLM or DCGM: {names}"
         raise InputError(Finding(message, file=shown_as, hint=None if kinds else _ASK))
     refuse(Finding(fault, file=shown_as, path=one.place) for one in known if (fault := one.fault()))
+    refuse(_repeated(known, shown_as))
     return known
+
+
+def _repeated(series: Iterable[MetricSeries], shown_as: str) -> Iterator[Finding]:
+    """Find what was counted already: by another replica of Prometheus, or where files were joined.
+
+    Instances that are watched differ in a label of their own, such as `instance`.
+    """
+    met: dict[tuple[str, frozenset[tuple[str, str]]], str] = {}
+    for one in series:
+        labels = frozenset(item for item in one.labels.items() if item[0] not in _REPLICAS)
+        first = met.setdefault((one.name, labels), one.place)
+        if first != one.place:
+            hint = "ask one replica of Prometheus alone, or leave out what stands twice"
+            message = f"has the labels of {first}, and would count twice"
+            yield Finding(message, file=shown_as, path=one.place, hint=hint)
 
 
 def watched(series: Sequence[MetricSeries]) -> bool:
@@ -488,20 +509,17 @@ def _load_of(
     of_quarter: defaultdict[str, float] = defaultdict(float)
     of_hour: defaultdict[tuple[str, int], float] = defaultdict(float)
     for begins, ends, rise in _rises(counted):
+        for quarter, share in _by_quarter(begins, ends):
+            of_quarter[quarter] += rise * share
         middle = (begins + ends) / 2
-        quarter = str(Quarter.of(_day(middle)))
-        of_quarter[quarter] += rise
         if ends - begins <= _HOUR_S:
-            of_hour[quarter, int(middle // _HOUR_S)] += rise
+            of_hour[str(Quarter.of(_day(middle))), int(middle // _HOUR_S)] += rise
     first = min(one.at_s[0] for one in counted)
     last = max(one.at_s[-1] for one in counted)
     notes, rates, peaks = [], {}, {}
     for quarter in sorted(of_quarter):
         named = Quarter.parse(quarter)
-        begins, ends = (
-            datetime.combine(one.start, datetime.min.time(), UTC).timestamp()
-            for one in (named, named + 1)
-        )
+        begins, ends = _start_s(named), _start_s(named + 1)
         lasts_s = min(ends, last) - max(begins, first)
         rates[quarter] = of_quarter[quarter] / lasts_s
         said = f"{quarter}: {of_quarter[quarter]:,.0f} requests in {_lasting(lasts_s)}"
@@ -528,34 +546,63 @@ def _load_of(
     return load, notes
 
 
+def _by_quarter(begins_s: float, ends_s: float) -> Iterator[tuple[str, float]]:
+    """Yield the quarters of a time, each with its share of it."""
+    at_s = begins_s
+    while at_s < ends_s:
+        quarter = Quarter.of(_day(at_s))
+        until_s = min(ends_s, _start_s(quarter + 1))
+        yield str(quarter), (until_s - at_s) / (ends_s - begins_s)
+        at_s = until_s
+
+
+def _start_s(quarter: Quarter) -> float:
+    return datetime.combine(quarter.start, datetime.min.time(), UTC).timestamp()
+
+
 def _day(at_s: float) -> datetime:
     return datetime.fromtimestamp(at_s, UTC)
 
 
 # Who held the GPUs that DCGM watched
 
+_Pod = tuple[str, str]
+"""Namespace and name."""
+_Gpu = tuple[str, str]
+"""A GPU and its MIG partition, empty if it is whole."""
+
 
 def held_by(
-    series: Sequence[MetricSeries], names: Mapping[str, str]
+    series: Sequence[MetricSeries], names: Mapping[str, str], shown_as: str
 ) -> tuple[str, tuple[str, ...]]:
     """Return the most pods of each job at once, and GPUs of each pod, as actuals by quarter.
 
-    `names` maps the names of pods to the scenario's. Also returns notes: hours and use.
+    `names` maps the names of pods to the scenario's. Also returns notes: hours and use. Raises
+    InputError for series that do not tell their GPU.
     """
     steps = [float(np.diff(one.at_s).min()) for one in series if len(one.at_s) > 1]
     step_s = min(steps, default=0.0)
-    at_once: dict[tuple[str, str, float], Counter[str]] = defaultdict(Counter)
+    refuse(
+        Finding("tells no GPU", file=shown_as, path=one.place, hint="keep its label `UUID`")
+        for one in series
+        if not _gpu(one)[0]
+    )
+    watching: defaultdict[tuple[_Pod, _Gpu], dict[float, float]] = defaultdict(dict)
+    """How busy a GPU was at each time, by the finer gauge where both watch it."""
+    for one in sorted(series, key=lambda one: list(_DCGM).index(one.name)):
+        shares = (one.values / _DCGM[one.name]).tolist()
+        watching[_pod(one), _gpu(one)].update(zip(one.at_s.tolist(), shares, strict=True))
+    at_once: dict[tuple[str, str, float], Counter[_Pod]] = defaultdict(Counter)
     samples: Counter[tuple[str, str]] = Counter()
     busy: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for one in series:
-        pod = one.labels.get("exported_pod") or one.labels.get("pod") or ""
-        pod = "" if _EXPORTER in pod else pod
-        job = scenario_name(pod, names) if pod else ""
-        why = "" if job else "pods that are not in the mapping" if pod else "without a pod"
-        for at_s, value in zip(one.at_s.tolist(), one.values.tolist(), strict=True):
+    for (pod, _), busy_at in watching.items():
+        name = pod[1]
+        job = scenario_name(name, names) if name else ""
+        why = "" if job else "pods that are not in the mapping" if name else "without a pod"
+        for at_s, share in busy_at.items():
             quarter = str(Quarter.of(_day(at_s)))
             samples[quarter, job or why] += 1
-            busy[quarter, job or why] += value / _DCGM[one.name]
+            busy[quarter, job or why] += share
             if job:
                 at_once[quarter, job, at_s][pod] += 1
     rows: dict[tuple[str, str], tuple[int, int]] = {}
@@ -571,3 +618,21 @@ def held_by(
         [("quarter", "job", "count", "gpus"), *((*k, *v) for k, v in sorted(rows.items()))]
     )
     return "".join(f"# {note}\n" for note in notes) + table, notes
+
+
+def _pod(series: MetricSeries) -> _Pod:
+    """Return namespace and name of who held a GPU, empty where nobody did.
+
+    Where Prometheus keeps the labels of the exporter's own pod, it renames the others.
+    """
+    renamed = "exported_" if series.labels.get("exported_pod") else ""
+    name = series.labels.get(f"{renamed}pod", "")
+    namespace = series.labels.get(f"{renamed}namespace", "")
+    return ("", "") if _EXPORTER in name else (namespace, name)
+
+
+def _gpu(series: MetricSeries) -> _Gpu:
+    """Return the GPU, by its UUID or its node and number, and its partition; empty if untold."""
+    node, number = (series.labels.get(label, "") for label in ("Hostname", "gpu"))
+    by_number = f"{node} {number}" if node and number else ""
+    return series.labels.get("UUID") or by_number, series.labels.get("GPU_I_ID", "")
