@@ -72,6 +72,9 @@ def _of_trace(source: ProgramExport) -> Imported:
 def _traffic(
     source: ProgramExport, jobs: dict[str, dict[str, Any]], notes: Sequence[str]
 ) -> Imported:
+    if source.mapping is not None:
+        message = f"{source.path} holds traffic, which has neither columns nor jobs to map"
+        raise InputError(Finding(message, path="mapping"))
     return Imported(jobs, scenario_part(jobs, f"Traffic of {source.path.name}"), notes)
 
 

@@ -29,7 +29,7 @@ from planner.exchange import Exported, of_export
 from planner.exchange.cluster import scenario_name
 from planner.exchange.exports import cluster_names
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.reading.grid import csv_grid
+from planner.inputs.reading.grid import csv_grid, delimiter_of
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text import count_of, csv_text, unreadable
 
@@ -49,10 +49,17 @@ _MOST_TOKENS: Final = 20_000_000
 """Twice the longest context of any model: larger figures were counted in another way."""
 _UNREADABLE: Final = (ValueError, RecursionError, OverflowError)
 """What JSON and numbers beyond all bounds raise."""
-_FIRST_LINE_BYTES: Final = 64 * 1024
+_LONGEST_HEADER: Final = 64 * 1024
+"""Characters."""
 _MOST_FINDINGS: Final = 20
-_MS_FROM: Final = 1e11
-"""From here on, numbers are milliseconds since 1970: as seconds they would be the year 5138."""
+_MOONCAKE_PER_S: Final = 1000
+"""Lines of JSON count milliseconds from the first request on."""
+_SINCE_1970_S: Final = 1e9
+"""From here on, numbers count from 1970: as seconds they are the year 2001, and eleven days as
+milliseconds."""
+_SINCE_1970: Final = ((1e17, 10**9), (1e14, 10**6), (1e11, 10**3))
+"""From where on a number is nano-, micro- or milliseconds since 1970, and how many are a second: in
+a unit 1,000 times as long it would be the year 5138."""
 _HOUR_S, _DAY_S, _MINUTE_S = 3600, 86_400, 60
 _LONGEST_S: Final = 3 * 366 * _DAY_S
 """No trace is longer: otherwise its times are written in two ways."""
@@ -73,12 +80,12 @@ class _Requests:
 def is_trace(path: Path) -> bool:
     """Return whether a file begins as a trace of requests."""
     try:
-        with path.open("rb") as file:
-            first = file.readline(_FIRST_LINE_BYTES).decode("utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            first, delimiter, _ = _opening(file)
+            columns = _columns(_names(first, delimiter))
     except (OSError, ValueError):
         return False
-    columns = _columns(_names(first)).keys()
-    return "time" in columns and not columns.isdisjoint(_USUAL)
+    return "time" in columns and not columns.keys().isdisjoint(_USUAL)
 
 
 def loads_of(path: Path, catalog: Catalog) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
@@ -116,24 +123,31 @@ def serving_jobs(
     return jobs, tuple(notes)
 
 
-def _names(line: str) -> list[str]:
+def _opening(file: TextIO) -> tuple[str, str, int]:
+    """Read the header, or the first line of JSON, with what separates its cells, and its number."""
+    first = file.readline(_LONGEST_HEADER)
+    delimiter, begins = delimiter_of(first)
+    return (file.readline(_LONGEST_HEADER), delimiter, 2) if begins else (first, delimiter, 1)
+
+
+def _names(line: str, delimiter: str) -> list[str]:
     """Return the names of the columns, or the keys of a line of JSON."""
     if line.lstrip().startswith("{"):
         try:
             return list(json.loads(line))
         except _UNREADABLE:
             return []
-    return next(csv.reader(line.splitlines()[:1]), [])
+    return next(csv.reader([line], delimiter=delimiter), [])
 
 
-def _columns(names: Sequence[str]) -> dict[str, str]:
-    """Return the name of the column, or the key, of each figure."""
-    return {
-        what: name
-        for what, known in _COLUMNS.items()
-        for name in names
-        if re.sub(r"[^a-z]", "", name.casefold()) in known
-    }
+def _columns(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of the columns, or the keys, that may be each figure."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        letters = re.sub(r"[^a-z]", "", name.casefold())
+        for what in (what for what, known in _COLUMNS.items() if letters in known):
+            found[what].append(name)
+    return found
 
 
 def _read(path: Path) -> dict[str, _Requests]:
@@ -143,7 +157,7 @@ def _read(path: Path) -> dict[str, _Requests]:
     zones: set[bool] = set()
     """Whether times have a zone."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8-sig") as file:
             for line, row in _rows(file, str(path)):
                 try:
                     zoned = _count(found, row)
@@ -174,32 +188,43 @@ def _require_one_way(time: object, zones: set[bool]) -> None:
 
 def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each line by number, with its time, input, output and model."""
-    first = file.readline()
-    names = _names(first)
-    columns = _columns(names)
-    refuse(
+    first, delimiter, line = _opening(file)
+    names = _names(first, delimiter)
+    found = _columns(names)
+    findings = [
         Finding(
             f"no column of this trace tells the {what} tokens of its requests",
-            *(shown_as, 1),
+            *(shown_as, line),
             hint=f"call it {usual}",
         )
         for what, usual in _USUAL.items()
-        if what not in columns
+        if what not in found
+    ]
+    findings += (
+        Finding(
+            f"several columns tell the {what} of the requests: {', '.join(several)}",
+            *(shown_as, line),
+            hint="leave all but one of them out",
+        )
+        for what, several in found.items()
+        if len(several) > 1
     )
+    refuse(findings)
+    columns = {what: name for what, (name,) in found.items()}
     if not first.lstrip().startswith("{"):
-        for number, cells in enumerate(csv.reader(file), 2):
+        for number, cells in enumerate(csv.reader(file, delimiter=delimiter), line + 1):
             if cells:
                 row: dict[str, Any] = dict(zip(names, cells, strict=False))
                 figures = {what: row.get(name) for what, name in columns.items()}
                 yield number, figures | {"beyond": cells[len(names) :]}
         return
-    for number, text in enumerate(chain((first,), file), 1):
+    for number, text in enumerate(chain((first,), file), line):
         if text.strip():
             try:
                 row = json.loads(text)
                 figures = {what: row.get(name) for what, name in columns.items()}
-                yield number, figures | {"time": row[columns["time"]] / 1000}  # milliseconds
-            except (TypeError, KeyError, AttributeError):
+                yield number, figures | {"per_second": _MOONCAKE_PER_S}
+            except AttributeError:
                 yield number, {}
             except _UNREADABLE:
                 yield number, {"fault": "is not JSON: was the file cut off?"}
@@ -214,7 +239,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> bool | None:
     missing = [what for what in _NEEDED if row.get(what) in (None, "")]
     if missing:
         raise ValueError(f"says nothing of {', '.join(missing)}")
-    at_s, zoned = _seconds(row["time"])
+    at_s, zoned = _seconds(row["time"], row.get("per_second", 1))
     tokens = {}
     for what in ("input", "output"):
         try:
@@ -235,14 +260,15 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> bool | None:
     return zoned
 
 
-def _seconds(cell: Any) -> tuple[float, bool | None]:  # noqa: ANN401 - text or a number
-    """Read a time as a number of seconds, or as a date with its time, by default in UTC.
+def _seconds(cell: Any, per_second: int = 1) -> tuple[float, bool | None]:  # noqa: ANN401 - text or a number
+    """Read a time as a number, or as a date with its time, by default in UTC; return its seconds.
 
-    With it, whether the date has a zone.
+    With it, whether the date has a zone. Numbers count from some moment on, `per_second` of them,
+    or since 1970, in the unit that their size tells.
     """
     try:
         number = float(cell)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         try:
             moment = datetime.fromisoformat(str(cell).strip())
         except ValueError:
@@ -250,9 +276,14 @@ def _seconds(cell: Any) -> tuple[float, bool | None]:  # noqa: ANN401 - text or 
             raise ValueError(told) from None
         in_zone = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return in_zone.timestamp(), moment.tzinfo is not None
-    if not 0 <= number < float("inf"):
+    if not 0 <= number < inf:
         raise ValueError(f"{str(cell)!r} is no time")
-    return (number / 1000 if number >= _MS_FROM else number), None
+    if number >= _SINCE_1970_S:
+        per_second = next((many for least, many in _SINCE_1970 if number >= least), 1)
+    elif per_second > 1 and not number.is_integer():
+        told = f"{str(cell)!r} is no whole number of milliseconds, which such lines count"
+        raise ValueError(f"{told}: write 2027-01-31 08:30:00, or seconds since 1970")
+    return number / per_second, None
 
 
 def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]]:
@@ -390,7 +421,8 @@ def of_matrix(data: Any, shown_as: str) -> list[MetricSeries]:  # noqa: ANN401 -
 
 def is_csv(text: str) -> bool:
     """Return whether this is a table of Grafana, with a column for each series by its labels."""
-    first, *others = text.partition("\n")[0].split(",")
+    delimiter, begins = delimiter_of(text)
+    first, *others = text[begins:].partition("\n")[0].split(delimiter)
     return first.strip('" ').casefold() == "time" and any("{" in one for one in others)
 
 

@@ -177,6 +177,15 @@ def test_a_table_of_grafana_tells_the_same_as_the_answer(read):
     assert of_csv == of_json
 
 
+@pytest.mark.parametrize(("first", "delimiter"), [("sep=,\n", ","), ("", ";"), ("sep=;\n", ";")])
+def test_a_table_of_grafana_may_have_been_saved_by_a_spreadsheet(read, first, delimiter):
+    """Its headings hold commas, whatever separates its cells."""
+    plain, out = grafana(vllm(busy_by_day, hours=48)), io.StringIO(first)
+    out.seek(0, io.SEEK_END)
+    csv.writer(out, delimiter=delimiter).writerows(csv.reader(io.StringIO(plain)))
+    assert read(out.getvalue(), "served.csv").jobs == read(plain, "served.csv").jobs
+
+
 # GPUs that DCGM watched
 
 
