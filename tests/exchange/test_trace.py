@@ -180,6 +180,17 @@ def test_what_is_imported_plans_with_a_model(trace, tmp_path):
     assert "1 × PowerEdge XE9680" in str(planner.plan(scenario).summary)
 
 
+def test_a_few_long_prompts_among_short_ones_are_no_contradiction(load):
+    """The mean lies above the 99th percentile."""
+    lines = (
+        f"{at},Qwen/Qwen3-8B,{20_000 if at % 200 == 7 else 10},10,0,API\n" for at in range(4000)
+    )
+    found = load(BURST + "".join(lines))
+    assert found["input_tokens"] > found["input_percentiles"]["p99"] == 10
+    sized = planner.size({"serve": {"model": "qwen3-8b", "load": found}})
+    assert sized.rows()
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
