@@ -117,8 +117,9 @@ def import_table(
     if path.suffix.lower() in _YAML:
         hint = "a scenario takes the jobs of another one by `extends`"
         raise InputError(Finding("is YAML, and no table", file=str(path), hint=hint))
-    text = None if traffic.is_trace(path) or _is_workbook(path) else read_text(path, str(path))
-    if text is not None and sheet is not None:
+    is_trace = traffic.is_trace(path)
+    text = None if is_trace or _is_workbook(path) else read_text(path, str(path))
+    if sheet is not None and (is_trace or text is not None):
         raise InputError(Finding("is no workbook, so it has no sheets", path="sheet"))
     found = imported(path, text, mapped)
     if found is not None:

@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -57,13 +58,22 @@ def scenario_name(name: str, names: Mapping[str, str]) -> str:
     return names.get(name) or next(fitting, "")
 
 
+class _Part(NamedTuple):
+    """What a run held in a quarter, or one of its attempts or components."""
+
+    run: str
+    begins: datetime
+    seconds: int
+    gpus: int
+
+
 class ClusterUsage:
     """What jobs of each name held, by quarter."""
 
     def __init__(self) -> None:
-        self.held: defaultdict[tuple[str, str], list[tuple[str, int, int]]] = defaultdict(list)
-        """By quarter and name: runs, each with its seconds and its GPUs. A run that was queued
-        again is one run of several parts, and so is one of several components."""
+        self.held: defaultdict[tuple[str, str], list[_Part]] = defaultdict(list)
+        """By quarter and name. A run that was queued again is one run of several parts, and so is
+        one of several components."""
         self.left_out: defaultdict[str, list[int]] = defaultdict(list)
         """By reason, the GPU-seconds of each job that does not count."""
         self._days: set[date] = set()
@@ -81,7 +91,7 @@ class ClusterUsage:
             quarter = Quarter.of(begins)
             over = datetime.combine((quarter + 1).start, datetime.min.time())
             held = int((min(over, ends) - begins).total_seconds())
-            self.held[str(quarter), name].append((run, held, gpus))
+            self.held[str(quarter), name].append(_Part(run, begins, held, gpus))
             begins = over
 
     @property
@@ -101,10 +111,19 @@ def actuals_csv(usage: ClusterUsage) -> str:
     """Return the runs of each job by quarter for `planner compare --actuals`, with notes."""
     rows: list[tuple[object, ...]] = [("quarter", "job", "count", "gpu_hours", "gpus")]
     for key, parts in sorted(usage.held.items()):
-        hours = sum(seconds * gpus for _, seconds, gpus in parts) / 3600
-        runs, most_gpus = {run for run, _, _ in parts}, max(gpus for _, _, gpus in parts)
-        rows.append((*key, len(runs), f"{hours:.1f}", most_gpus))
+        hours = sum(one.seconds * one.gpus for one in parts) / 3600
+        runs = {one.run for one in parts}
+        rows.append((*key, len(runs), f"{hours:.1f}", _most_gpus(parts)))
     return "".join(f"# {note}\n" for note in usage.notes) + csv_text(rows)
+
+
+def _most_gpus(parts: Iterable[_Part]) -> int:
+    """Return the most GPUs that one run held at once."""
+    changes: defaultdict[str, Counter[datetime]] = defaultdict(Counter)
+    for one in parts:
+        changes[one.run][one.begins] += one.gpus
+        changes[one.run][one.begins + timedelta(seconds=one.seconds)] -= one.gpus
+    return max(max(accumulate(held[at] for at in sorted(held))) for held in changes.values())
 
 
 _SACCT = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")

@@ -68,6 +68,15 @@ def _renamed(**of_kind: Mapping[str, str]) -> list[str]:
     ]
 
 
+def _of_pools(plan: Plan) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names of all node types and sites of a plan.
+
+    Each has one name in all quarters and exports, however many of them are used there.
+    """
+    node_types = cluster_names(sorted({node.node_type for node in plan.nodes}))
+    return node_types, cluster_names(sorted({node.site for node in plan.nodes}))
+
+
 _MIB, _MB = 2**20, 10**6
 
 PoolName = tuple[str, str]
@@ -202,8 +211,8 @@ def kubernetes_files(plan: Plan, quarter: str) -> dict[str, str]:
     """
     pods = pods_of(plan, quarter)
     _refuse_shares(pods, "HAMi shares GPUs of NVIDIA alone in this way", _SHARES)
-    jobs = cluster_names(dict.fromkeys(one.job for one in pods))
-    types, sites = (cluster_names(sorted({one.pool[part] for one in pods})) for part in (0, 1))
+    jobs = cluster_names(job.name for job in plan.jobs)
+    types, sites = _of_pools(plan)
     said = (
         f"{plan.scenario}, {quarter}: what the pods of each job ask for.",
         f"Label the nodes with {NODE_TYPE_LABEL} and {SITE_LABEL}.",
@@ -294,8 +303,15 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
     nodes = [node for node in plan.nodes if quarter in node.in_service]
     pools = sorted({(node.node_type, node.site) for node in nodes})
     teams = cluster_names(sorted({job.team or WITHOUT_TEAM for job in plan.jobs}))
-    types, sites = (cluster_names(sorted({pool[part] for pool in pools})) for part in (0, 1))
-    flavors = _flavors(pools)
+    if {WITHOUT_TEAM, None} <= {job.team for job in plan.jobs}:
+        message = f"a team is called {WITHOUT_TEAM!r}, as the queue of jobs that name no team is"
+        raise InputError(Finding(message, hint="rename the team in the scenario"))
+    types, sites = _of_pools(plan)
+    flavor_of = _flavors(sorted({(node.node_type, node.site) for node in plan.nodes}))
+    flavors = {pool: flavor_of[pool] for pool in pools}
+    if len(flavors) > _MOST_FLAVORS:
+        message = f"{len(flavors)} node types and sites are in service, and a queue names at most "
+        raise InputError(Finding(f"{message}{_MOST_FLAVORS} flavors"))
     facts = {one.node_type: one.kubernetes_resource for one in plan.node_types}
     gpus = {facts[node.node_type] for node in nodes} | {one.need.resource for one in pods}
     resources = ("cpu", "memory", *sorted(gpus))
@@ -330,16 +346,13 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
 
 
 def _flavors(pools: Sequence[PoolName]) -> dict[PoolName, str]:
-    """Return the name of each pool, node type before site."""
+    """Return the name of each pool, node type before site; raises InputError for two of one."""
     names = cluster_names("-".join(pool) for pool in pools)
     flavors = {pool: names["-".join(pool)] for pool in pools}
     alike, count = next(iter(Counter(flavors.values()).most_common(1)), ("", 0))
     if count > 1:
         message = f"two pairs of node type and site are both called {alike!r} in a cluster"
         raise InputError(Finding(message, hint="rename one of the sites in the scenario"))
-    if len(flavors) > _MOST_FLAVORS:
-        message = f"{len(flavors)} node types and sites are in service, and a queue names at most "
-        raise InputError(Finding(f"{message}{_MOST_FLAVORS} flavors"))
     return flavors
 
 

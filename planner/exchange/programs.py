@@ -72,13 +72,16 @@ def _of_trace(source: ProgramExport) -> Imported:
 def _traffic(
     source: ProgramExport, jobs: dict[str, dict[str, Any]], notes: Sequence[str]
 ) -> Imported:
+    if source.mapping is not None:
+        message = f"{source.path} holds traffic, which has neither columns nor jobs to map"
+        raise InputError(Finding(message, path="mapping"))
     return Imported(jobs, scenario_part(jobs, f"Traffic of {source.path.name}"), notes)
 
 
 def _of_series(series: list[traffic.MetricSeries], source: ProgramExport) -> Imported:
     """Gauges of GPUs are actuals, counters of requests are traffic."""
     if traffic.watched(series):
-        actuals, notes = traffic.held_by(series, source.names)
+        actuals, notes = traffic.held_by(series, source.names, source.shown_as)
         return Imported(None, actuals, [f"{source.path}: {note}" for note in notes])
     found = traffic.served(series, source.path.stem, source.shown_as, source.catalog)
     return _traffic(source, *found)

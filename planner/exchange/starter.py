@@ -22,6 +22,7 @@ from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.hints import figure_hint
 from planner.inputs.reading.locate import shipped
+from planner.inputs.scenario.load import TRAFFIC
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text import as_yaml, flow, flow_key, one_of
@@ -54,7 +55,13 @@ _METHODS = ("lora", "qlora", "full", "p-tuning")
 _NOTHING = {"none", "nothing", "no", "-"}
 _MOST_QUARTERS = 40
 _MOST = 10**15
-_QUARTER = re.compile(r"(?<![0-9])20[0-9]{2}-?Q[1-4]")
+_QUARTER = re.compile(r"(?<![0-9])(20[0-9]{2})(?:Q([1-4])|-(0[1-9]|1[0-2])-[0-9]{2})")
+"""A quarter, or a date in it."""
+_WHEN = (
+    *("quarters", "count", "run.release", "run.deadline"),
+    *(f"serve.load.{key}" for key in TRAFFIC),
+)
+"""The keys of a job that name quarters or dates."""
 _LINE = re.compile(r"( *)([^\s#][^#]*?):(?: ([^#]*?))? *(# (assumed)?(?:: )?(.*))?")
 _REMARKS_AT = 36
 _PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
@@ -369,6 +376,14 @@ def _offered(template: _Template, catalog: Catalog, item: str) -> _Entry:
     return replace(entry, name=f"{kind}-{node_type}", value="")
 
 
+def _stated(job: Mapping[str, Any], path: str) -> object:
+    """Return what a job states at a dotted path, None if nothing."""
+    found: object = job
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
 def _horizon(
     template: _Template, jobs: Mapping[str, Mapping[str, Any]], as_of: date, item: str
 ) -> list[str]:
@@ -377,7 +392,11 @@ def _horizon(
         begins, ends = _parts(_SPAN, item.strip(), "2027Q1..2027Q4")
         named = [Quarter.parse(text) for text in (begins, ends) if text is not None]
     else:
-        named = sorted(map(Quarter.parse, _QUARTER.findall(flow(dict(jobs)))))
+        told = flow([_stated(job, path) for job in jobs.values() for path in _WHEN])
+        named = sorted(
+            Quarter(int(year), int(number or (int(month) + 2) // 3))
+            for year, number, month in _QUARTER.findall(told)
+        )
     lines = template.section("horizon")
     day = "the day of the plan: nothing is ordered before it"
     lines = list(_put(lines, {"as_of": f"as_of: {as_of}"}, day))

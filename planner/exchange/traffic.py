@@ -29,7 +29,7 @@ from planner.exchange import Exported, of_export
 from planner.exchange.cluster import scenario_name
 from planner.exchange.exports import cluster_names
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.reading.grid import csv_grid
+from planner.inputs.reading.grid import csv_grid, delimiter_of
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text import count_of, csv_text, unreadable
 
@@ -49,10 +49,17 @@ _MOST_TOKENS: Final = 20_000_000
 """Twice the longest context of any model: larger figures were counted in another way."""
 _UNREADABLE: Final = (ValueError, RecursionError, OverflowError)
 """What JSON and numbers beyond all bounds raise."""
-_FIRST_LINE_BYTES: Final = 64 * 1024
+_LONGEST_HEADER: Final = 64 * 1024
+"""Characters."""
 _MOST_FINDINGS: Final = 20
-_MS_FROM: Final = 1e11
-"""From here on, numbers are milliseconds since 1970: as seconds they would be the year 5138."""
+_MOONCAKE_PER_S: Final = 1000
+"""Lines of JSON count milliseconds from the first request on."""
+_SINCE_1970_S: Final = 1e9
+"""From here on, numbers count from 1970: as seconds they are the year 2001, and eleven days as
+milliseconds."""
+_SINCE_1970: Final = ((1e17, 10**9), (1e14, 10**6), (1e11, 10**3))
+"""From where on a number is nano-, micro- or milliseconds since 1970, and how many are a second: in
+a unit 1,000 times as long it would be the year 5138."""
 _HOUR_S, _DAY_S, _MINUTE_S = 3600, 86_400, 60
 _LONGEST_S: Final = 3 * 366 * _DAY_S
 """No trace is longer: otherwise its times are written in two ways."""
@@ -73,12 +80,12 @@ class _Requests:
 def is_trace(path: Path) -> bool:
     """Return whether a file begins as a trace of requests."""
     try:
-        with path.open("rb") as file:
-            first = file.readline(_FIRST_LINE_BYTES).decode("utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            first, delimiter, _ = _opening(file)
+            columns = _columns(_names(first, delimiter))
     except (OSError, ValueError):
         return False
-    columns = _columns(_names(first)).keys()
-    return "time" in columns and not columns.isdisjoint(_USUAL)
+    return "time" in columns and not columns.keys().isdisjoint(_USUAL)
 
 
 def loads_of(path: Path, catalog: Catalog) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
@@ -116,24 +123,31 @@ def serving_jobs(
     return jobs, tuple(notes)
 
 
-def _names(line: str) -> list[str]:
+def _opening(file: TextIO) -> tuple[str, str, int]:
+    """Read the header, or the first line of JSON, with what separates its cells, and its number."""
+    first = file.readline(_LONGEST_HEADER)
+    delimiter, begins = delimiter_of(first)
+    return (file.readline(_LONGEST_HEADER), delimiter, 2) if begins else (first, delimiter, 1)
+
+
+def _names(line: str, delimiter: str) -> list[str]:
     """Return the names of the columns, or the keys of a line of JSON."""
     if line.lstrip().startswith("{"):
         try:
             return list(json.loads(line))
         except _UNREADABLE:
             return []
-    return next(csv.reader(line.splitlines()[:1]), [])
+    return next(csv.reader([line], delimiter=delimiter), [])
 
 
-def _columns(names: Sequence[str]) -> dict[str, str]:
-    """Return the name of the column, or the key, of each figure."""
-    return {
-        what: name
-        for what, known in _COLUMNS.items()
-        for name in names
-        if re.sub(r"[^a-z]", "", name.casefold()) in known
-    }
+def _columns(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of the columns, or the keys, that may be each figure."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        letters = re.sub(r"[^a-z]", "", name.casefold())
+        for what in (what for what, known in _COLUMNS.items() if letters in known):
+            found[what].append(name)
+    return found
 
 
 def _read(path: Path) -> dict[str, _Requests]:
@@ -143,7 +157,7 @@ def _read(path: Path) -> dict[str, _Requests]:
     zones: set[bool] = set()
     """Whether times have a zone."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8-sig") as file:
             for line, row in _rows(file, str(path)):
                 try:
                     zoned = _count(found, row)
@@ -174,32 +188,43 @@ def _require_one_way(time: object, zones: set[bool]) -> None:
 
 def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each line by number, with its time, input, output and model."""
-    first = file.readline()
-    names = _names(first)
-    columns = _columns(names)
-    refuse(
+    first, delimiter, line = _opening(file)
+    names = _names(first, delimiter)
+    found = _columns(names)
+    findings = [
         Finding(
             f"no column of this trace tells the {what} tokens of its requests",
-            *(shown_as, 1),
+            *(shown_as, line),
             hint=f"call it {usual}",
         )
         for what, usual in _USUAL.items()
-        if what not in columns
+        if what not in found
+    ]
+    findings += (
+        Finding(
+            f"several columns tell the {what} of the requests: {', '.join(several)}",
+            *(shown_as, line),
+            hint="leave all but one of them out",
+        )
+        for what, several in found.items()
+        if len(several) > 1
     )
+    refuse(findings)
+    columns = {what: name for what, (name,) in found.items()}
     if not first.lstrip().startswith("{"):
-        for number, cells in enumerate(csv.reader(file), 2):
+        for number, cells in enumerate(csv.reader(file, delimiter=delimiter), line + 1):
             if cells:
                 row: dict[str, Any] = dict(zip(names, cells, strict=False))
                 figures = {what: row.get(name) for what, name in columns.items()}
                 yield number, figures | {"beyond": cells[len(names) :]}
         return
-    for number, text in enumerate(chain((first,), file), 1):
+    for number, text in enumerate(chain((first,), file), line):
         if text.strip():
             try:
                 row = json.loads(text)
                 figures = {what: row.get(name) for what, name in columns.items()}
-                yield number, figures | {"time": row[columns["time"]] / 1000}  # milliseconds
-            except (TypeError, KeyError, AttributeError):
+                yield number, figures | {"per_second": _MOONCAKE_PER_S}
+            except AttributeError:
                 yield number, {}
             except _UNREADABLE:
                 yield number, {"fault": "is not JSON: was the file cut off?"}
@@ -214,7 +239,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> bool | None:
     missing = [what for what in _NEEDED if row.get(what) in (None, "")]
     if missing:
         raise ValueError(f"says nothing of {', '.join(missing)}")
-    at_s, zoned = _seconds(row["time"])
+    at_s, zoned = _seconds(row["time"], row.get("per_second", 1))
     tokens = {}
     for what in ("input", "output"):
         try:
@@ -235,14 +260,15 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> bool | None:
     return zoned
 
 
-def _seconds(cell: Any) -> tuple[float, bool | None]:  # noqa: ANN401 - text or a number
-    """Read a time as a number of seconds, or as a date with its time, by default in UTC.
+def _seconds(cell: Any, per_second: int = 1) -> tuple[float, bool | None]:  # noqa: ANN401 - text or a number
+    """Read a time as a number, or as a date with its time, by default in UTC; return its seconds.
 
-    With it, whether the date has a zone.
+    With it, whether the date has a zone. Numbers count from some moment on, `per_second` of them,
+    or since 1970, in the unit that their size tells.
     """
     try:
         number = float(cell)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         try:
             moment = datetime.fromisoformat(str(cell).strip())
         except ValueError:
@@ -250,9 +276,14 @@ def _seconds(cell: Any) -> tuple[float, bool | None]:  # noqa: ANN401 - text or 
             raise ValueError(told) from None
         in_zone = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return in_zone.timestamp(), moment.tzinfo is not None
-    if not 0 <= number < float("inf"):
+    if not 0 <= number < inf:
         raise ValueError(f"{str(cell)!r} is no time")
-    return (number / 1000 if number >= _MS_FROM else number), None
+    if number >= _SINCE_1970_S:
+        per_second = next((many for least, many in _SINCE_1970 if number >= least), 1)
+    elif per_second > 1 and not number.is_integer():
+        told = f"{str(cell)!r} is no whole number of milliseconds, which such lines count"
+        raise ValueError(f"{told}: write 2027-01-31 08:30:00, or seconds since 1970")
+    return number / per_second, None
 
 
 def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]]:
@@ -321,6 +352,11 @@ _ASK: Final = (
     'query `{__name__=~"vllm:(request_success|prompt_tokens|generation_tokens)_total"}`, or '
     "`DCGM_FI_DEV_GPU_UTIL`, as they are and without `rate()`"
 )
+_REPLICAS: Final = ("prometheus_replica", "replica")
+"""Labels that tell replicas of Prometheus apart, which all watch the same.
+
+Source: Prometheus Operator, the default of `replicaExternalLabelName`; Thanos, Quick Tutorial.
+"""
 _FIRST_S, _LAST_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2000, 2100))
 _MOST_CACHED: Final = 0.999
 """A load states less than all of its prompts."""
@@ -385,7 +421,8 @@ def of_matrix(data: Any, shown_as: str) -> list[MetricSeries]:  # noqa: ANN401 -
 
 def is_csv(text: str) -> bool:
     """Return whether this is a table of Grafana, with a column for each series by its labels."""
-    first, *others = text.partition("\n")[0].split(",")
+    delimiter, begins = delimiter_of(text)
+    first, *others = text[begins:].partition("\n")[0].split(delimiter)
     return first.strip('" ').casefold() == "time" and any("{" in one for one in others)
 
 
@@ -437,7 +474,23 @@ def _sound(series: list[MetricSeries], shown_as: str) -> list[MetricSeries]:
             message = f"holds no series of vLLM or DCGM: {names}"
         raise InputError(Finding(message, file=shown_as, hint=None if kinds else _ASK))
     refuse(Finding(fault, file=shown_as, path=one.place) for one in known if (fault := one.fault()))
+    refuse(_repeated(known, shown_as))
     return known
+
+
+def _repeated(series: Iterable[MetricSeries], shown_as: str) -> Iterator[Finding]:
+    """Find what was counted already: by another replica of Prometheus, or where files were joined.
+
+    Instances that are watched differ in a label of their own, such as `instance`.
+    """
+    met: dict[tuple[str, frozenset[tuple[str, str]]], str] = {}
+    for one in series:
+        labels = frozenset(item for item in one.labels.items() if item[0] not in _REPLICAS)
+        first = met.setdefault((one.name, labels), one.place)
+        if first != one.place:
+            hint = "ask one replica of Prometheus alone, or leave out what stands twice"
+            message = f"has the labels of {first}, and would count twice"
+            yield Finding(message, file=shown_as, path=one.place, hint=hint)
 
 
 def watched(series: Sequence[MetricSeries]) -> bool:
@@ -488,20 +541,17 @@ def _load_of(
     of_quarter: defaultdict[str, float] = defaultdict(float)
     of_hour: defaultdict[tuple[str, int], float] = defaultdict(float)
     for begins, ends, rise in _rises(counted):
+        for quarter, share in _by_quarter(begins, ends):
+            of_quarter[quarter] += rise * share
         middle = (begins + ends) / 2
-        quarter = str(Quarter.of(_day(middle)))
-        of_quarter[quarter] += rise
         if ends - begins <= _HOUR_S:
-            of_hour[quarter, int(middle // _HOUR_S)] += rise
+            of_hour[str(Quarter.of(_day(middle))), int(middle // _HOUR_S)] += rise
     first = min(one.at_s[0] for one in counted)
     last = max(one.at_s[-1] for one in counted)
     notes, rates, peaks = [], {}, {}
     for quarter in sorted(of_quarter):
         named = Quarter.parse(quarter)
-        begins, ends = (
-            datetime.combine(one.start, datetime.min.time(), UTC).timestamp()
-            for one in (named, named + 1)
-        )
+        begins, ends = _start_s(named), _start_s(named + 1)
         lasts_s = min(ends, last) - max(begins, first)
         rates[quarter] = of_quarter[quarter] / lasts_s
         said = f"{quarter}: {of_quarter[quarter]:,.0f} requests in {_lasting(lasts_s)}"
@@ -528,34 +578,63 @@ def _load_of(
     return load, notes
 
 
+def _by_quarter(begins_s: float, ends_s: float) -> Iterator[tuple[str, float]]:
+    """Yield the quarters of a time, each with its share of it."""
+    at_s = begins_s
+    while at_s < ends_s:
+        quarter = Quarter.of(_day(at_s))
+        until_s = min(ends_s, _start_s(quarter + 1))
+        yield str(quarter), (until_s - at_s) / (ends_s - begins_s)
+        at_s = until_s
+
+
+def _start_s(quarter: Quarter) -> float:
+    return datetime.combine(quarter.start, datetime.min.time(), UTC).timestamp()
+
+
 def _day(at_s: float) -> datetime:
     return datetime.fromtimestamp(at_s, UTC)
 
 
 # Who held the GPUs that DCGM watched
 
+_Pod = tuple[str, str]
+"""Namespace and name."""
+_Gpu = tuple[str, str]
+"""A GPU and its MIG partition, empty if it is whole."""
+
 
 def held_by(
-    series: Sequence[MetricSeries], names: Mapping[str, str]
+    series: Sequence[MetricSeries], names: Mapping[str, str], shown_as: str
 ) -> tuple[str, tuple[str, ...]]:
     """Return the most pods of each job at once, and GPUs of each pod, as actuals by quarter.
 
-    `names` maps the names of pods to the scenario's. Also returns notes: hours and use.
+    `names` maps the names of pods to the scenario's. Also returns notes: hours and use. Raises
+    InputError for series that do not tell their GPU.
     """
     steps = [float(np.diff(one.at_s).min()) for one in series if len(one.at_s) > 1]
     step_s = min(steps, default=0.0)
-    at_once: dict[tuple[str, str, float], Counter[str]] = defaultdict(Counter)
+    refuse(
+        Finding("tells no GPU", file=shown_as, path=one.place, hint="keep its label `UUID`")
+        for one in series
+        if not _gpu(one)[0]
+    )
+    watching: defaultdict[tuple[_Pod, _Gpu], dict[float, float]] = defaultdict(dict)
+    """How busy a GPU was at each time, by the finer gauge where both watch it."""
+    for one in sorted(series, key=lambda one: list(_DCGM).index(one.name)):
+        shares = (one.values / _DCGM[one.name]).tolist()
+        watching[_pod(one), _gpu(one)].update(zip(one.at_s.tolist(), shares, strict=True))
+    at_once: dict[tuple[str, str, float], Counter[_Pod]] = defaultdict(Counter)
     samples: Counter[tuple[str, str]] = Counter()
     busy: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for one in series:
-        pod = one.labels.get("exported_pod") or one.labels.get("pod") or ""
-        pod = "" if _EXPORTER in pod else pod
-        job = scenario_name(pod, names) if pod else ""
-        why = "" if job else "pods that are not in the mapping" if pod else "without a pod"
-        for at_s, value in zip(one.at_s.tolist(), one.values.tolist(), strict=True):
+    for (pod, _), busy_at in watching.items():
+        name = pod[1]
+        job = scenario_name(name, names) if name else ""
+        why = "" if job else "pods that are not in the mapping" if name else "without a pod"
+        for at_s, share in busy_at.items():
             quarter = str(Quarter.of(_day(at_s)))
             samples[quarter, job or why] += 1
-            busy[quarter, job or why] += value / _DCGM[one.name]
+            busy[quarter, job or why] += share
             if job:
                 at_once[quarter, job, at_s][pod] += 1
     rows: dict[tuple[str, str], tuple[int, int]] = {}
@@ -571,3 +650,21 @@ def held_by(
         [("quarter", "job", "count", "gpus"), *((*k, *v) for k, v in sorted(rows.items()))]
     )
     return "".join(f"# {note}\n" for note in notes) + table, notes
+
+
+def _pod(series: MetricSeries) -> _Pod:
+    """Return namespace and name of who held a GPU, empty where nobody did.
+
+    Where Prometheus keeps the labels of the exporter's own pod, it renames the others.
+    """
+    renamed = "exported_" if series.labels.get("exported_pod") else ""
+    name = series.labels.get(f"{renamed}pod", "")
+    namespace = series.labels.get(f"{renamed}namespace", "")
+    return ("", "") if _EXPORTER in name else (namespace, name)
+
+
+def _gpu(series: MetricSeries) -> _Gpu:
+    """Return the GPU, by its UUID or its node and number, and its partition; empty if untold."""
+    node, number = (series.labels.get(label, "") for label in ("Hostname", "gpu"))
+    by_number = f"{node} {number}" if node and number else ""
+    return series.labels.get("UUID") or by_number, series.labels.get("GPU_I_ID", "")

@@ -7,7 +7,6 @@ was measured and how.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +20,7 @@ from planner.inputs.base import Bits, Frozen, KvBits, Name, PositiveCount, Posit
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import Fault, fault_of_name
 from planner.inputs.checks.jobs import out_of_place
-from planner.inputs.reading.grid import TableRow, table_rows
+from planner.inputs.reading.grid import TableRow, csv_grid, table_rows
 from planner.inputs.reading.reader import MOST_FINDINGS, read_text
 from planner.inputs.scenario.job import RELEASE, Engine, Job, Parallelism, Tune
 
@@ -261,8 +260,8 @@ def read_measured(path: Path, catalog: Catalog, *, shown_as: str | None = None) 
     """
     name = str(path) if shown_as is None else shown_as
     text = read_text(path, name)
-    lines = (line for line in text.split("\n") if line.strip() and not line.startswith("#"))
-    serving = not _OF_SERVING.isdisjoint(re.split(r"[,;\t]", next(lines, "")))
+    header = csv_grid(text, name, notes=True).header
+    serving = not _OF_SERVING.isdisjoint(cell.text for cell in header)
     columns, required = (_SERVING_COLUMNS, _NEEDED) if serving else (COLUMNS, ("method",))
     build = _serving_run if serving else _tuning_run
     runs: list[Measurement | ServingMeasurement] = []

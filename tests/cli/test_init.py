@@ -130,6 +130,37 @@ def test_jobs_of_a_table_are_taken_with_the_quarters_that_they_name(init, run):
     assert run("plan", "scenario.yaml").exit_code == 0
 
 
+def test_what_readers_are_told_names_no_quarter(init):
+    table = "job,serve.model,note,owner,quarters\n"
+    table += "chat,llama-3.1-8b,approved in 2025Q4,budget of 2027-Q1,2027Q2..2027Q3\n"
+    Path("jobs.csv").write_text(table, encoding="utf-8")
+    made = init("--from", "jobs.csv")
+    assert made.exit_code == 0, made.output
+    assert written()["horizon"]["first_quarter"] == "2027Q2"
+    assert written()["horizon"]["quarters"] == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "cells"),
+    [
+        (
+            "tune.model,tune.method,run.hours,run.release",
+            "llama-3.1-8b,lora,100,2027-08-15",
+        ),
+        (
+            "serve.model,serve.load.users,serve.load.requests_per_user_hour,"
+            "serve.load.input_tokens,serve.load.output_tokens",
+            "llama-3.1-8b,{2027Q3: 900},6,600,200",
+        ),
+    ],
+)
+def test_dates_and_traffic_of_a_table_name_quarters(init, keys, cells):
+    Path("jobs.csv").write_text(f"job,{keys}\na,{cells}\n", encoding="utf-8")
+    made = init("--from", "jobs.csv")
+    assert made.exit_code == 0, made.output
+    assert written()["horizon"]["first_quarter"] == "2027Q3"
+
+
 def test_what_a_table_states_wrongly_is_told_by_the_key(init):
     Path("jobs.csv").write_text("job,serve.model\nchat,llama-9\n", encoding="utf-8")
     made = init("--from", "jobs.csv")

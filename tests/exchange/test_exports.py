@@ -393,6 +393,52 @@ def test_two_pools_of_one_name_are_no_flavors(plan):
         kueue_files(changed(plan, **other), Q1)
 
 
+TWO_HALLS = """\
+format: 1
+name: two halls
+horizon: {first_quarter: 2027Q1, quarters: 2}
+fleet:
+  spaced: {node_type: xe9680-h100, count: 1, site: A 1}
+  hyphened: {node_type: xe9680-h100, count: 1, site: A-1}
+jobs:
+  chat b: {fixed: {gpus: 1}, sites: [A 1], quarters: 2027Q1}
+  chat-b: {fixed: {gpus: 1}, sites: [A-1], quarters: 2027Q2}
+"""
+
+
+def test_a_site_and_a_job_have_one_name_in_every_quarter_and_export():
+    """Each is the only one of its kind that is used in its quarter."""
+    two = planned(TWO_HALLS)
+    flavors = of_kind(kueue_files(two, Q1), "ResourceFlavor")
+    assert flavors == of_kind(kueue_files(two, Q2), "ResourceFlavor")
+    label = "gpu-fit-planner/site"
+    (first,), (second,) = (objects(kubernetes_files(two, quarter)) for quarter in (Q1, Q2))
+    assert first["metadata"]["name"] != second["metadata"]["name"]
+    selected = {one["template"]["spec"]["nodeSelector"][label] for one in (first, second)}
+    assert selected == {one["nodeLabels"][label] for one in flavors.values()}
+    assert len(selected) == 2
+
+
+def test_a_flavor_keeps_its_name_when_its_like_leaves_service():
+    retired = TWO_HALLS.replace("count: 1, site: A 1", "count: 1, site: A 1, retires: 2027Q2")
+    before, after = (
+        set(of_kind(kueue_files(planned(retired), quarter), "ResourceFlavor"))
+        for quarter in (Q1, Q2)
+    )
+    assert after < before
+
+
+def test_a_team_does_not_share_the_queue_of_jobs_without_one():
+    text = ALIKE.replace("two: {", "two: {team: without-team, ")
+    with pytest.raises(InputError, match="a team is called 'without-team'"):
+        kueue_files(planned(text), Q1)
+    everybody = text.replace('"=one": {', '"=one": {team: ml, ')
+    assert set(of_kind(kueue_files(planned(everybody), Q1), "ClusterQueue")) == {
+        "ml",
+        "without-team",
+    }
+
+
 @pytest.fixture(scope="module")
 def shared():
     text = ALIKE.replace("jobs:", "policies: {shared_gpus: true}\njobs:")

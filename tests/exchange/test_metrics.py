@@ -96,6 +96,14 @@ def test_rates_are_told_by_quarter_and_the_peak_is_of_the_busiest(load):
     assert found["peak_to_mean"] == 2.0
 
 
+def test_what_was_counted_over_a_gap_is_spread_over_its_quarters(load):
+    """Nothing was sampled from 24 hours before the quarter to 72 hours after its start."""
+    sampled = vllm(lambda _: 0.1, hours=120, starts=SECOND_QUARTER - 48 * 3600)
+    gapped = [{**one, "values": one["values"][:25] + one["values"][-1:]} for one in sampled]
+    rates = load(*gapped)["requests_per_second"]
+    assert rates == {"2027Q1": 0.1, "2027Q2": 0.1}
+
+
 def test_a_counter_that_began_anew_is_counted_on(load):
     def restarted(one):
         half = len(one["values"]) // 2
@@ -169,6 +177,15 @@ def test_a_table_of_grafana_tells_the_same_as_the_answer(read):
     assert of_csv == of_json
 
 
+@pytest.mark.parametrize(("first", "delimiter"), [("sep=,\n", ","), ("", ";"), ("sep=;\n", ";")])
+def test_a_table_of_grafana_may_have_been_saved_by_a_spreadsheet(read, first, delimiter):
+    """Its headings hold commas, whatever separates its cells."""
+    plain, out = grafana(vllm(busy_by_day, hours=48)), io.StringIO(first)
+    out.seek(0, io.SEEK_END)
+    csv.writer(out, delimiter=delimiter).writerows(csv.reader(io.StringIO(plain)))
+    assert read(out.getvalue(), "served.csv").jobs == read(plain, "served.csv").jobs
+
+
 # GPUs that DCGM watched
 
 
@@ -177,9 +194,7 @@ def watched(gpu, pod, samples, name="DCGM_FI_DEV_GPU_UTIL", **labels):
     return series(
         name,
         [(START + 300 * number, value) for number, value in samples],
-        **{"UUID": f"GPU-{gpu}", "gpu": str(gpu), "pod": "nvidia-dcgm-exporter-x"},
-        **known,
-        **labels,
+        **{"UUID": f"GPU-{gpu}", "gpu": str(gpu), "pod": "nvidia-dcgm-exporter-x"} | known | labels,
     )
 
 
@@ -214,10 +229,64 @@ def test_partitions_are_watched_by_another_gauge(read):
     assert "50 % busy" in made.text
 
 
+def test_a_gpu_that_two_gauges_watch_is_one_gpu(read):
+    """By the finer gauge it is 40 % busy; a Grafana table may lack samples of one of them."""
+    finer = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+    gauges = [
+        watched(0, "chat-a", [(n, 0.4) for n in range(6)], finer),
+        watched(0, "chat-a", [(n, 60) for n in range(12)]),
+    ]
+    for result in (gauges, gauges[::-1]):
+        made = read(answer(*result))
+        assert rows(made) == [("2027Q1", "chat-a", "1", "1")]
+        assert "# 2027Q1, chat-a: 1.0 GPU-hours, 50 % busy\n" in made.text
+
+
+def test_gpus_without_a_uuid_are_told_apart_by_node_and_number(read):
+    result = [
+        watched(number, "chat-a", [(0, 50)], UUID="", Hostname=node)
+        for node in ("n1", "n2")
+        for number in range(2)
+    ]
+    assert rows(read(answer(*result))) == [("2027Q1", "chat-a", "1", "4")]
+
+
+def test_pods_of_one_name_in_two_namespaces_are_two(read):
+    result = [
+        watched(number, "chat-0", [(0, 50)], exported_namespace=namespace)
+        for number, namespace in enumerate(("blue", "green"))
+    ]
+    assert rows(read(answer(*result))) == [("2027Q1", "chat-0", "2", "1")]
+    bare = [
+        {**one, "metric": {key.removeprefix("exported_"): it for key, it in one["metric"].items()}}
+        for one in result
+    ]
+    assert rows(read(answer(*bare))) == [("2027Q1", "chat-0", "2", "1")]
+
+
 # Refused
 
 
+TWICE = vllm(busy_by_day, hours=48)
 BAD = {
+    "twice": (
+        answer(*TWICE, TWICE[0]),
+        r"result\[3\]: has the labels of result\[0\], and would count twice",
+    ),
+    "by two replicas of Prometheus": (
+        answer(
+            *(
+                {**one, "metric": {**one["metric"], "prometheus_replica": replica}}
+                for replica in ("a", "b")
+                for one in TWICE
+            )
+        ),
+        r"result\[3\]: has the labels of result\[0\].*(\n.*)*ask one replica of Prometheus",
+    ),
+    "without a GPU": (
+        answer(watched(0, "a", [(0, 9)], UUID="")),
+        r"result\[0\]: tells no GPU",
+    ),
     "a share in percent": (
         answer(watched(0, "a", [(0, 97)], "DCGM_FI_PROF_GR_ENGINE_ACTIVE")),
         "is 97, at most 1 is possible",

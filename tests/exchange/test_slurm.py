@@ -43,12 +43,12 @@ def usage(text=SACCT, names=None):
 
 
 def counts(found):
-    return {key: len({run for run, _, _ in parts}) for key, parts in found.held.items()}
+    return {key: len({one.run for one in parts}) for key, parts in found.held.items()}
 
 
 def hours(found):
     return {
-        key: sum(seconds * gpus for _, seconds, gpus in parts) / 3600
+        key: sum(one.seconds * one.gpus for one in parts) / 3600
         for key, parts in found.held.items()
     }
 
@@ -100,6 +100,17 @@ def test_the_table_is_the_one_that_compare_reads():
     tuned = {"quarter": "2027Q1", "job": "tune", "count": "3", "gpu_hours": "32.0", "gpus": "8"}
     assert tuned in rows
     assert len(rows) == 4
+
+
+def test_the_components_of_a_job_hold_their_gpus_together_and_its_attempts_do_not():
+    """An attempt with two components of 4 and 8 GPUs, and another one after it on 6."""
+    lines = (
+        "9+0|a|NODE_FAIL|2027-01-01T10:00:00|2027-01-01T12:00:00|7200|gres/gpu=4\n"
+        "9+1|a|NODE_FAIL|2027-01-01T10:00:01|2027-01-01T12:00:00|7199|gres/gpu=8\n"
+        "9+0|a|COMPLETED|2027-01-01T12:00:00|2027-01-01T14:00:00|7200|gres/gpu=6\n"
+    )
+    (row,) = table_rows(actuals_csv(usage(HEADER + lines)), "a.csv", ACTUALS)
+    assert (row.value("count"), row.value("gpus")) == (1, 12)
 
 
 def test_a_name_that_a_spreadsheet_would_run_comes_back_from_the_table():

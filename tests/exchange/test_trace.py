@@ -110,6 +110,56 @@ def test_mooncakes_times_are_milliseconds(load):
     assert load("\n".join(lines), "moon.jsonl")["requests_per_second"] == 2.0
 
 
+@pytest.mark.parametrize("per_second", [1, 10**3, 10**6, 10**9])
+def test_times_since_1970_are_read_in_each_usual_unit(load, per_second):
+    start = int(datetime(2027, 1, 4, tzinfo=UTC).timestamp())
+    times = [(start + at) * per_second for at in range(3601)]
+    table = load(AZURE + "".join(f"{at},100,10\n" for at in times))
+    lines = (
+        json.dumps({"timestamp": at, "input_length": 100, "output_length": 10}) for at in times
+    )
+    assert table["requests_per_second"] == 1.0
+    assert load("\n".join(lines), "trace.jsonl") == table
+
+
+def test_lines_of_json_may_hold_dates(load):
+    start = datetime(2027, 1, 4, tzinfo=UTC)
+    lines = (
+        json.dumps(
+            {
+                "timestamp": (start + timedelta(seconds=at)).isoformat(),
+                "prompt_tokens": 100,
+                "completion_tokens": 10,
+            }
+        )
+        for at in range(1000)
+    )
+    assert load("\n".join(lines), "trace.jsonl")["requests_per_second"] == 1.0
+
+
+@pytest.mark.parametrize("first", ["", "sep={}\n"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_trace_is_read_with_any_delimiter(load, first, delimiter, end):
+    plain = azure(arrivals(lambda _: 2, 7200))
+    text = first.format(delimiter) + plain.replace(",", delimiter)
+    assert load(text.replace("\n", end)) == load(plain)
+
+
+def test_the_lines_of_a_trace_are_counted_with_the_one_that_names_the_delimiter(trace):
+    with pytest.raises(InputError, match="'noon' is no time") as caught:
+        planner.import_table(trace("sep=;\n" + (AZURE + "5,1,1\nnoon,1,1\n").replace(",", ";")))
+    assert caught.value.findings[0].line == 4
+
+
+def test_traffic_takes_neither_mapping_nor_sheet(trace, tmp_path):
+    path = trace(azure(arrivals(lambda _: 2, 7200)))
+    with pytest.raises(InputError, match=r"mapping: .*trace.csv holds traffic"):
+        planner.import_table(path, mapping=tmp_path / "nosuch.yaml")
+    with pytest.raises(InputError, match="is no workbook, so it has no sheets"):
+        planner.import_table(path, sheet="A")
+
+
 def test_requests_in_any_order_are_the_same_load(load):
     lines = [f"{at * at % 1000},{100 + at},{10 + at}\n" for at in range(1000)]
     ordered = load(AZURE + "".join(lines))
@@ -130,6 +180,17 @@ def test_what_is_imported_plans_with_a_model(trace, tmp_path):
     assert "1 × PowerEdge XE9680" in str(planner.plan(scenario).summary)
 
 
+def test_a_few_long_prompts_among_short_ones_are_no_contradiction(load):
+    """The mean lies above the 99th percentile."""
+    lines = (
+        f"{at},Qwen/Qwen3-8B,{20_000 if at % 200 == 7 else 10},10,0,API\n" for at in range(4000)
+    )
+    found = load(BURST + "".join(lines))
+    assert found["input_tokens"] > found["input_percentiles"]["p99"] == 10
+    sized = planner.size({"serve": {"model": "qwen3-8b", "load": found}})
+    assert sized.rows()
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
@@ -148,6 +209,16 @@ def test_what_is_imported_plans_with_a_model(trace, tmp_path):
         (AZURE + "5,1,1\n6,30000000,1\n7,1,1\n", 3, "no number of input tokens, 0 to 20,000,000"),
         ("timestamp,promt_tokens,completion_tokens\n1,2,3\n", 1, "tells the input tokens"),
         ("timestamp,prompt_tokens\n1,2\n", 1, "tells the output tokens"),
+        (
+            "timestamp,start_time,prompt_tokens,completion_tokens\n1,2,3,4\n",
+            1,
+            "several columns tell the time of the requests: timestamp, start_time",
+        ),
+        (MOONCAKE.replace("}", ', "prompt_tokens": 4}'), 1, "several columns tell the input"),
+        (f"{MOONCAKE}\n{MOONCAKE.replace('1,', '1.5,')}", 2, "'1.5' is no whole number of milli"),
+        (f"{MOONCAKE}\n{MOONCAKE.replace('1,', '[],')}", 2, r"'\[\]' is no time"),
+        (f"{MOONCAKE}\n{MOONCAKE.replace('1,', 'null,')}", 2, "says nothing of time$"),
+        (f"{MOONCAKE}\n{MOONCAKE.replace('1,', '9' * 400 + ',')}", 2, "9' is no time"),
         (f'{MOONCAKE}\n{{"tim\n', 2, "is not JSON"),
         (f'{MOONCAKE}\n{{"timestamp": {"[" * 100_000}\n', 2, "is not JSON"),
         (f'{MOONCAKE}\n{{"timestamp": {"9" * 400}\n', 2, "is not JSON"),

@@ -80,6 +80,20 @@ def test_cells_may_be_parted_as_in_a_portfolio_whatever_a_note_holds(read, delim
 SERVED = "model,bits,gpu_type,input_tokens,output_tokens,concurrency,tpot_ms,engine"
 
 
+@pytest.mark.parametrize(
+    ("first", "header"),
+    [
+        (("sep=;",), SERVED.replace(",", ";")),
+        ((), SERVED.replace(",", ", ")),
+        ((), ",".join(f'"{name}"' for name in SERVED.split(","))),
+    ],
+)
+def test_serving_runs_are_known_by_their_columns_however_the_header_is_written(read, first, header):
+    row = "llama-3.1-8b,16,h100-80gb-sxm,500,100,8,12,vLLM 0.6.1"
+    (run,) = read(*first, header, row.replace(",", ";") if first else row)
+    assert run.output_tokens == 100
+
+
 def test_seconds_among_milliseconds_are_refused_with_the_figure(tmp_path, catalog):
     path = tmp_path / "runs.csv"
     path.write_text(f"{SERVED}\nllama-3.1-8b,16,h100-80gb-sxm,500,100,8,0.012,vLLM 0.6.1\n")

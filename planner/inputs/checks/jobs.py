@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt, sqrt
+from itertools import pairwise
+from math import ceil, inf, isqrt, sqrt
 from typing import Any, Final
 
 from planner.inputs.base import NotKnown
@@ -50,8 +51,6 @@ _OFF: Final = (None, False, "sharded")
 _WIDEST_BYTES = 4
 """Bytes of one parameter in fp32."""
 _Check = Callable[[Any, Catalog], Iterator[Fault]]
-_ABOVE_ANY_MEAN = 95
-"""From this percentile on, a length lies above the mean of any real traffic."""
 
 
 def contradictions(job: Job, catalog: Catalog) -> Iterator[Fault]:
@@ -129,9 +128,9 @@ def _traffic(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
             "count all tokens of a day, one by one",
         )
     model, usual = _model(serve, catalog), load.input_tokens
-    longest = serve.context or (usual if model is None else model.longest_context)
+    longest = serve.context or (None if model is None else model.longest_context)
     if (
-        longest > usual and load.input_cv**2 * usual > longest - usual
+        longest is not None and longest > usual and load.input_cv**2 * usual > longest - usual
     ):  # the widest have two lengths
         widest = sqrt((longest - usual) / usual)
         yield Fault(
@@ -147,22 +146,30 @@ def _traffic(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
         lengths: LengthPercentiles | None = getattr(load, key)
         stated = [] if lengths is None else [*lengths.stated.values()]
         if lengths is not None and stated and stated == sorted(stated):
-            yield from _of_another_mean(lengths, ("load", key), mean)
+            yield from _of_another_mean(lengths, ("load", key), mean, longest)
 
 
-def _of_another_mean(lengths: LengthPercentiles, path: Path, mean: int) -> Iterator[Fault]:
-    """Find percentiles that no requests of this mean can have, or that none ever had."""
-    stated = {int(name[1:]): tokens for name, tokens in lengths.stated.items()}
-    parts = zip(stated.items(), [*list(stated)[1:], 100], strict=True)
-    least = sum((above - percent) * tokens for (percent, tokens), above in parts) / Fraction(100)
-    highest = max(stated)
+def _of_another_mean(
+    lengths: LengthPercentiles, path: Path, mean: int, longest: int | None
+) -> Iterator[Fault]:
+    """Find percentiles that no requests of this mean can have, each of at most `longest` tokens."""
+    percents = [int(name[1:]) for name in lengths.stated]
+    tokens = [*lengths.stated.values()]
+    parts = [above - percent for percent, above in pairwise((0, *percents, 100))]
+    least = _mean(parts, (0, *tokens))
+    most = inf if longest is None else ceil(_mean(parts, (*tokens, longest)))
     hint = "state mean and percentiles of the same requests"
     if int(least) > mean:
         message = f"such lengths have a mean of at least {int(least):,} tokens, not {mean:,}"
         yield Fault(path, message, hint)
-    elif highest >= _ABOVE_ANY_MEAN and stated[highest] < mean:
-        message = f"{100 - highest} of a hundred exceed {stated[highest]:,} tokens"
-        yield Fault((*path, f"p{highest}"), f"{message}, and their mean is {mean:,}", hint)
+    elif most < mean:
+        message = f"such lengths have a mean of at most {most:,} tokens, not {mean:,}"
+        yield Fault(path, f"{message}, if the longest has {longest:,}", hint)
+
+
+def _mean(parts: Sequence[int], tokens: Sequence[int]) -> Fraction:
+    """Return the mean of requests of which so many of a hundred have so many tokens."""
+    return Fraction(sum(part * each for part, each in zip(parts, tokens, strict=True)), 100)
 
 
 def _rank(tune: Tune, catalog: Catalog) -> Iterator[Fault]:

@@ -17,6 +17,7 @@ from planner.inputs.text import ScalarError, count_of, key_meant, plain_cell, pl
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)
 """The line with which a spreadsheet program names the delimiter."""
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +60,28 @@ class Grid:
     """What the file hides from a reader, and what becomes of it, in words."""
 
 
+def delimiter_of(text: str, note: str = "\n") -> tuple[str, int]:
+    """Return what separates the cells of a table, and how long a first line is that names it.
+
+    That is what a first line `sep=;` names, or what is most frequent in the header, outside quotes.
+    Lines that begin with `note` are passed over.
+    """
+    if named := _NAMED_DELIMITER.match(text):
+        return named[1], named.end()
+    lines = (line for line in text.split("\n") if line.strip() and not line.startswith(note))
+    return max(DELIMITERS, key=_QUOTED.sub("", next(lines, "")).count), 0
+
+
 def csv_grid(text: str, shown_as: str, *, notes: bool = False) -> Grid:
     """Read a CSV text whose cells are separated by commas, semicolons or tabs.
 
-    The delimiter is the one that a first line `sep=;` names, or the most frequent one in the
-    header. With `notes`, lines that begin with `#` are skipped. Raises InputError for a file
+    With `notes`, lines that begin with `#` are skipped. Raises InputError for a file
     that is no table, rows of other lengths than the header, and a quote that is never closed,
     each in its line.
     """
     note = "#" if notes else "\n"
-    named = _NAMED_DELIMITER.match(text)
-    if named:
-        text = f"\n{text[named.end() :]}"
-    lines = (line for line in text.split("\n") if line.strip() and not line.startswith(note))
-    delimiter = named[1] if named else max(DELIMITERS, key=next(lines, "").count)
+    delimiter, begins = delimiter_of(text, note)
+    text = f"\n{text[begins:]}" if begins else text
     rows = [row for row in _rows(text, shown_as, delimiter) if not row[0].text.startswith(note)]
     if not rows:
         raise InputError(Finding("is empty, a header and a row are needed", file=shown_as))
