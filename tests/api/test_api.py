@@ -298,3 +298,16 @@ def test_a_mistake_in_a_grid_or_futures_of_a_dict_is_told_by_its_path():
             ask(asked, SMALL)
         (finding,) = told.value.findings
         assert (finding.file, finding.line, finding.path) == (None, None, path)
+
+
+def test_units_stay_as_they_are_numbered_in_the_order_in_which_they_run():
+    running = [{"job": "chat", "node": f"xe9680-h100/main/{number}"} for number in ("03", "01")]
+    stated = {
+        **SMALL,
+        "fleet": {"east": {"node_type": "xe9680-h100", "count": 3}},
+        "jobs": {"chat": {"fixed": {"gpus": 8}, "count": 2, "pinned": True}},
+    }
+    made = planner.plan({**stated, "running": running})
+    assert planner.read_plan(made.to_json()).checked
+    other = planner.plan({**stated, "running": running[::-1]})
+    assert [one["path"] for one in planner.compare(made, other).inputs] == ["running"]
