@@ -573,7 +573,9 @@ def _sold(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
 def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     """Find traffic of quarters that never come, or none in any quarter."""
     load, horizon = job.load, whole.scenario.horizon
-    for key in TRAFFIC if load is not None else ():
+    if load is None:
+        return
+    for key in TRAFFIC:
         stated = getattr(load, key)
         if not isinstance(stated, dict):
             continue
@@ -582,7 +584,7 @@ def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
         yield from late
         if late:
             continue
-        if not any(job.peaks(horizon)):
+        if not any(load.peaks(horizon)):
             message = "is no traffic in any quarter of the horizon"
             yield Fault(at, message, "leave the job out, or state what traffic it has")
         elif any(job.counts(horizon)) and not any(job.units(horizon)):
@@ -598,7 +600,8 @@ def _too_much(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     peaks = job.peaks(horizon)
     most = max(peaks, default=0)
     if load is not None and most > _MOST_PER_SECOND:
-        grown = peaks[0] <= _MOST_PER_SECOND and load.growth_per_quarter is not None
+        begun = next(filter(None, peaks))
+        grown = begun <= _MOST_PER_SECOND and load.growth_per_quarter is not None
         stated = (key for key in TRAFFIC if getattr(load, key) is not None)
         yield Fault(
             (*path, "serve", "load", "growth_per_quarter" if grown else next(stated)),
