@@ -179,10 +179,10 @@ def _figures(
 
 
 def taken_already(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
-    """Find owned nodes that exceed a site's limit in the first quarter, before any purchase."""
+    """Find owned nodes that exceed a site's limit in some quarter, whatever a plan decides."""
     for limit in site.limits:
         for quarter in whole.scenario.horizon.all_quarters:
-            nodes = _owned_at(whole, str(path[1]), quarter)
+            nodes = _owned_at(whole, str(path[1]), quarter, drawn=limit.drawn)
             taken = sum(count * (limit.taken_by(node) or 0) for node, count in nodes)
             most = site.allows(limit, quarter)
             if most is not None and taken > most:
@@ -194,16 +194,30 @@ def taken_already(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
                 break
 
 
-def _owned_at(whole: Whole, site: str, quarter: Quarter) -> list[tuple[NodeType, int]]:
-    """Return the nodes owned at a site that have not retired by a quarter."""
+def _owned_at(
+    whole: Whole, site: str, quarter: Quarter, *, drawn: bool
+) -> list[tuple[NodeType, int]]:
+    """Return the nodes owned at a site that have neither retired by a quarter nor may be sold.
+
+    Of what is `drawn`, those that may be switched off take nothing.
+    """
     known_types = whole.catalog.nodes
     return [
-        (known_types[entry.node_type], entry.count)
+        (known_types[entry.node_type], entry.count - _sold_by(entry, quarter))
         for entry in whole.scenario.fleet.values()
         if entry.site == site
         and entry.node_type in known_types
         and (entry.retires is None or quarter < entry.retires)
+        and not (drawn and entry.may_switch_off)
     ]
+
+
+def _sold_by(entry: FleetEntry, quarter: Quarter) -> int:
+    """Return how many nodes of an entry may have been sold when a quarter begins."""
+    sale = entry.sale
+    if sale is None or (sale.quarters is not None and quarter < sale.quarters[0]):
+        return 0
+    return entry.count if sale.maximum is None else min(sale.maximum, entry.count)
 
 
 def job_places(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
