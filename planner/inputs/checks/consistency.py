@@ -488,6 +488,20 @@ def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
         )
 
 
+def _for_nothing(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+    """Find a price by the hour or the week of which a node's step would be rounded to nothing."""
+    node = whole.catalog.nodes.get(offer.node_type)
+    if node is None or offer.stated_price is None or offer.step_hours is None:
+        return
+    step_usd = offer.stated_price * node.gpus.value * offer.step_hours
+    if 100 * step_usd < 1:
+        step = "an hour" if offer.step_hours == 1 else f"{offer.step_hours} hours"
+        yield Fault(
+            (*path, offer.price_key),
+            f"{step} of a node would cost {step_usd.normalize():f} USD, less than a cent",
+        )
+
+
 def _dated(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
     yield from _priced_later(whole, path, offer)
     book, horizon = whole.catalog.prices, whole.scenario.horizon
@@ -757,7 +771,7 @@ _OF_NODES: tuple[_CheckOfEntry, ...] = (_unstated, node_sites, site_needs)
 _OF_ENTRIES: dict[str, tuple[_CheckOfEntry, ...]] = {
     "fleet": (*_OF_NODES, _retired, _sold),
     "offers": (
-        *(*_OF_NODES, _of_its_kind, _unpriced, _dated, _no_node),
+        *(*_OF_NODES, _of_its_kind, _unpriced, _for_nothing, _dated, _no_node),
         *(_available, _deliveries, _end_of_sale),
     ),
     "jobs": (_activity, _too_much, _api, _undroppable, _contradictions, job_places, _unlisted),
