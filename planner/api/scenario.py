@@ -82,7 +82,9 @@ class Scenario(Result):
     def _with_text(self, text: str) -> Question:
         """What its file might as well have said, beside the same catalog and rules."""
         given = self._question.given
-        return Question(self.path, catalog=given["catalog"], rules=given["rules"], text=text)
+        return Question(
+            self.path, catalog=given["catalog"], rules=given["rules"], text=text, whole=True
+        )
 
     def changed(self, **changes: Unpack[Changes]) -> Scenario:
         """The same scenario with more overrides or values; its files are not read again.

@@ -311,3 +311,49 @@ def test_units_stay_as_they_are_numbered_in_the_order_in_which_they_run():
     assert planner.read_plan(made.to_json()).checked
     other = planner.plan({**stated, "running": running[::-1]})
     assert [one["path"] for one in planner.compare(made, other).inputs] == ["running"]
+
+
+BASE_WITH_PRICES = """\
+format: 1
+name: base
+horizon: {first_quarter: 2027Q1, quarters: 2}
+use: {catalog: [own/prices.yaml]}
+offers: {rent: {node_type: xe9680-h200, kind: rent}}
+jobs: {chat: {fixed: {gpus: 8}}}
+"""
+
+
+@pytest.fixture(params=["base.yaml", "deep/base.yaml", "../base.yaml"])
+def extended(request, tmp_path, monkeypatch):
+    """A scenario whose base lies beside it, below it or above it, and names a catalog."""
+    monkeypatch.chdir(tmp_path)
+    base = Path("here", request.param)
+    (base.parent / "own").mkdir(parents=True)
+    Path("here").mkdir(exist_ok=True)
+    base.write_text(BASE_WITH_PRICES, encoding="utf-8")
+    (base.parent / "own/prices.yaml").write_text(
+        "rent: {xe9680-h200: {usd_per_gpu_hour: 1, date: 2026-11-01, basis: published, "
+        "source: 'https://example.com/quote'}}\n",
+        encoding="utf-8",
+    )
+    path = Path("here/scenario.yaml")
+    path.write_text(f"extends: {request.param}\nname: extended\n", encoding="utf-8")
+    return path
+
+
+def test_a_plan_finds_the_files_that_a_base_in_another_folder_uses(extended, recwarn):
+    made = planner.plan(extended)
+    assert planner.read_plan(made.to_json()).checked
+    assert planner.replay(made).identical
+    changed = planner.load(extended).changed(set={"jobs.chat.fixed.gpus": 4})
+    (row,) = planner.sweep({"rows": [{}]}, changed, workers=2).rows()
+    assert row["cost_usd"] == made.cost_usd
+    assert not recwarn.list
+
+
+def test_no_text_but_a_plan_names_files_in_the_folder_above(tmp_path, monkeypatch):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "prices.yaml").write_text("rent: {}\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "below")
+    with pytest.raises(planner.InputError, match="leads out of"):
+        planner.load({**SMALL, "use": {"catalog": ["../prices.yaml"]}})
