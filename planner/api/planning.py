@@ -272,7 +272,10 @@ def plan(
     scenario = load(source, **changes)
     inputs = scenario._inputs
     if previous is not None:
-        inputs = carried_over(inputs, *text_of(previous), warn)
+        text, path = text_of(previous)
+        if isinstance(previous, PlanResult) and previous.read_from != (path,):
+            path = Path(AS_DICT)  # it was made, not read: its label is its scenario's
+        inputs = carried_over(inputs, text, path, warn)
     sizers = Sizers()
     searched: list[tuple[Translation, Incumbent]] = []
     made = make_plan(

@@ -357,3 +357,15 @@ def test_no_text_but_a_plan_names_files_in_the_folder_above(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path / "below")
     with pytest.raises(planner.InputError, match="leads out of"):
         planner.load({**SMALL, "use": {"catalog": ["../prices.yaml"]}})
+
+
+def test_a_plan_in_memory_that_another_continues_is_recorded_as_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("first.yaml").write_text(json.dumps(SMALL, indent=1), encoding="utf-8")
+    later = {**SMALL, "horizon": {"first_quarter": "2027Q2", "quarters": 2}}
+    first = planner.plan("first.yaml")
+    recorded = []
+    for previous in (first, first.to_dict(), planner.read_plan(first.write(tmp_path)[0])):
+        files = planner.plan(later, previous=previous).to_dict()["provenance"]["files"]
+        recorded += [path for role, path, _ in files if role == "placement"]
+    assert recorded == ["<dict>", "<dict>", str(tmp_path / "plan.json")]
