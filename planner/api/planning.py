@@ -507,8 +507,10 @@ def compare(
 def _loaded(given: CompareSource, changes: Changes) -> PlanResult | Scenario:
     if isinstance(given, PlanResult):
         return given
-    if not isinstance(given, Scenario | dict) and Path(given).suffix == ".json":
-        own = {key: changes[key] for key in ("catalog", "rules") if key in changes}
+    own = {key: changes[key] for key in ("catalog", "rules") if key in changes}
+    if isinstance(given, dict):
+        return read_plan(given, **own) if "proof" in given else load(given, **changes)
+    if not isinstance(given, Scenario) and Path(given).suffix == ".json":
         return read_plan(given, **own)
     return load(given, **changes)
 

@@ -112,7 +112,7 @@ class Scenario(Result):
                 "kind": job.kind,
                 "model": getattr(getattr(job, job.kind), "model", None),
                 "team": job.team,
-                **dict(zip(self.quarters, job.counts(horizon), strict=True)),
+                **dict(zip(self.quarters, job.units(horizon), strict=True)),
             }
             for name, job in self._inputs.scenario.jobs.items()
         ]

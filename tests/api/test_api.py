@@ -369,3 +369,15 @@ def test_a_plan_in_memory_that_another_continues_is_recorded_as_no_file(tmp_path
         files = planner.plan(later, previous=previous).to_dict()["provenance"]["files"]
         recorded += [path for role, path, _ in files if role == "placement"]
     assert recorded == ["<dict>", "<dict>", str(tmp_path / "plan.json")]
+
+
+def test_units_of_a_scenario_are_those_of_its_plan():
+    jobs = {"chat": {"serve": {"model": "llama-3.1-8b", "replicas": 3}, "count": 2}}
+    scenario = planner.load({**SMALL, "jobs": jobs})
+    (row,) = scenario.rows()
+    (job,) = planner.plan(scenario).to_dict()["jobs"]
+    assert [row["2027Q1"], row["2027Q2"]] == job["units"] == [6, 6]
+
+
+def test_a_plan_as_a_dict_is_compared(small):
+    assert planner.compare(small.to_dict(), small).added_usd == 0
