@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import planner
+from planner.planning.store import digest_of
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "scenarios/quickstart.yaml"
@@ -381,3 +382,14 @@ def test_units_of_a_scenario_are_those_of_its_plan():
 
 def test_a_plan_as_a_dict_is_compared(small):
     assert planner.compare(small.to_dict(), small).added_usd == 0
+
+
+def test_a_result_of_another_major_format_is_refused(tmp_path):
+    file = tmp_path / "alternatives.json"
+    planner.alternatives(SMALL, within=0.01).write(tmp_path)
+    document = json.loads(file.read_text(encoding="utf-8"))
+    del document["digest"]
+    document["format"] = "9.0"
+    file.write_text(json.dumps({**document, "digest": digest_of(document)}), encoding="utf-8")
+    with pytest.raises(planner.InputError, match=r"has format 9\.0, this planner reads 2\.0"):
+        planner.AlternativesResult.read(file)
