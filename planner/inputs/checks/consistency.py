@@ -491,13 +491,16 @@ def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
 def _for_nothing(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
     """Find a price by the hour or the week of which a node's step would be rounded to nothing."""
     node = whole.catalog.nodes.get(offer.node_type)
-    if node is None or offer.stated_price is None or offer.step_hours is None:
+    price = offer.stated_price
+    if price is None and (found := whole.catalog.prices.listed(offer.kind, offer.node_type)):
+        price = found.usd
+    if node is None or price is None or offer.step_hours is None:
         return
-    step_usd = offer.stated_price * node.gpus.value * offer.step_hours
+    step_usd = price * node.gpus.value * offer.step_hours
     if 100 * step_usd < 1:
         step = "an hour" if offer.step_hours == 1 else f"{offer.step_hours} hours"
         yield Fault(
-            (*path, offer.price_key),
+            (*path, offer.price_key) if offer.stated_price else path,
             f"{step} of a node would cost {step_usd.normalize():f} USD, less than a cent",
         )
 
