@@ -272,7 +272,10 @@ def plan(
     scenario = load(source, **changes)
     inputs = scenario._inputs
     if previous is not None:
-        inputs = carried_over(inputs, *text_of(previous), warn)
+        text, path = text_of(previous)
+        if isinstance(previous, PlanResult) and previous.read_from != (path,):
+            path = Path(AS_DICT)  # it was made, not read: its label is its scenario's
+        inputs = carried_over(inputs, text, path, warn)
     sizers = Sizers()
     searched: list[tuple[Translation, Incumbent]] = []
     made = make_plan(
@@ -504,8 +507,10 @@ def compare(
 def _loaded(given: CompareSource, changes: Changes) -> PlanResult | Scenario:
     if isinstance(given, PlanResult):
         return given
-    if not isinstance(given, Scenario | dict) and Path(given).suffix == ".json":
-        own = {key: changes[key] for key in ("catalog", "rules") if key in changes}
+    own = {key: changes[key] for key in ("catalog", "rules") if key in changes}
+    if isinstance(given, dict):
+        return read_plan(given, **own) if "proof" in given else load(given, **changes)
+    if not isinstance(given, Scenario) and Path(given).suffix == ".json":
         return read_plan(given, **own)
     return load(given, **changes)
 

@@ -83,7 +83,9 @@ class Scenario(Result):
     def _with_text(self, text: str) -> Question:
         """What its file might as well have said, beside the same catalog and rules."""
         given = self._question.given
-        return Question(self.path, catalog=given["catalog"], rules=given["rules"], text=text)
+        return Question(
+            self.path, catalog=given["catalog"], rules=given["rules"], text=text, whole=True
+        )
 
     def changed(self, **changes: Unpack[Changes]) -> Scenario:
         """The same scenario with more overrides or values; its files are not read again.
@@ -111,7 +113,7 @@ class Scenario(Result):
                 "kind": job.kind,
                 "model": getattr(getattr(job, job.kind), "model", None),
                 "team": job.team,
-                **dict(zip(self.quarters, job.counts(horizon), strict=True)),
+                **dict(zip(self.quarters, job.units(horizon), strict=True)),
             }
             for name, job in self._inputs.scenario.jobs.items()
         ]

@@ -110,6 +110,7 @@ def _variant_planner(
         gap=effort["gap"],
         time_limit_s=effort["time_limit_seconds"],
         text=question.text,
+        whole=question.whole,
     )
     return VariantPlanner(config, question, sizers)
 

@@ -342,7 +342,9 @@ def _origin(document: YamlDocument, path: Path, by_path: dict[str, str]) -> str:
     return f"{place} ({by})" if by else place
 
 
-_IN_ORDER = frozenset({"apply", "catalog", "overrides", "price_breaks", "rules", "scenarios"})
+_IN_ORDER = frozenset(
+    {"apply", "catalog", "overrides", "price_breaks", "rules", "running", "scenarios"}
+)
 """Keys for which the order of a list matters; all other lists are sets."""
 
 

@@ -31,6 +31,7 @@ from planner.inputs.reading.locate import (
     UsedRole,
     given_files,
     named_twice,
+    names_from,
     shipped_files,
     used_files,
 )
@@ -84,12 +85,14 @@ class Question:
         catalog: Sequence[Path] = (),
         rules: Sequence[Path] = (),
         text: str | None = None,
+        whole: bool = False,
     ) -> None:
         """Read the scenario and what it extends; raises InputError.
 
-        `text` is the content of the file, if it is known: then the file need no longer exist.
+        `text` is the content of the file, if it is known: then the file need no longer exist. It
+        is the `whole` scenario if the planner put it together from several files.
         """
-        self.path, self.text = scenario, text
+        self.path, self.text, self.whole = scenario, text, whole
         self.layers = replace(read_layers(scenario, text), listed=self._listed)
         self._folder = scenario.parent
         self.given: dict[UsedRole, Sequence[Path]] = {"catalog": catalog, "rules": rules}
@@ -121,7 +124,7 @@ class Question:
         said = {
             "files": (*self.scenario_files, *inputs.files),
             "changes": composed.applied,
-            "question": stated(document.data),
+            "question": stated(names_from(document, self._folder)),
             "options": Options(
                 variations=variations,
                 settings=settings,
@@ -163,7 +166,7 @@ class Question:
         """
         attempts = Attempts()
         found = [
-            *(attempts.known(lambda: used_files(scenario, self._folder, role)) or ()),
+            *(attempts.known(lambda: self._used(scenario, role)) or ()),
             *(attempts.known(lambda: given_files(self.given.get(role, ()))) or ()),
         ]
         own = () if role == "measured" else shipped_files(role)
@@ -173,6 +176,9 @@ class Question:
         if attempts.findings or not attempts.sound or gathered is None:
             raise InputError(*attempts.findings, known=None if untold else gathered)
         return gathered
+
+    def _used(self, scenario: YamlDocument, role: UsedRole) -> list[Located]:
+        return used_files(scenario, self._folder, role, whole=self.whole)
 
     @cached_property
     def scenario_files(self) -> tuple[InputFile, ...]:

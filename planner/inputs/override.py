@@ -402,8 +402,8 @@ def _figures(
     """Return the figures at a path: stated, by quarter, by the price book, or by default."""
     value = document.value(path) if document.states(path) else None
     if isinstance(value, dict):
-        pairs = (((*path, key), one) for key, one in value.items())
-        yield from ((inner, one) for inner, one in pairs if _counts(one))
+        for key in value:
+            yield from _figures(document, (*path, key), listed)
         return
     if value is None:
         value = listed(document, path)

@@ -254,6 +254,7 @@ def read_saved(
         catalog=catalog or tuple(map(Path, made_from.options.catalog)),
         rules=rules or tuple(map(Path, made_from.options.rules)),
         text=plan.question,
+        whole=True,
     )
     (asked,) = question.layers.documents
     changed, gone = _origins(made_from)

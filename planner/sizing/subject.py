@@ -339,7 +339,7 @@ def _serving(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...
     if serve.context is not None and serve.concurrency is not None:
         yield f"{serve.concurrency:,} × {serve.context:,} tokens"
     if serve.load is not None:
-        most, highest = "up to " if len(set(peaks)) > 1 else "", max(peaks)
+        most, highest = "up to " if len({*peaks} - {0}) > 1 else "", max(peaks)
         requests = "request" if highest == 1 else "requests"
         shared = " shared by GPU types" if serve.mixed else ""
         yield f"{most}{float(highest):,.4g} {requests} a second{shared}"

@@ -252,6 +252,10 @@ def loads(kind: type[K], text: str, shown_as: str) -> K:
     """Read what `dumps` wrote; raises InputError for what is none, or was changed since."""
     try:
         document = json.loads(text, object_pairs_hook=each_once(shown_as))
+        found, own = document["format"], kind.model_fields["format"].default
+        if found.partition(".")[0] != own.partition(".")[0]:
+            told = f"has format {found}, this planner reads {own}"
+            raise InputError(Finding(told, shown_as, hint="make it again"))
         digest = document.pop("digest")
         if digest != digest_of(document):
             raise InputError(Finding("was changed after the planner had written it", shown_as))

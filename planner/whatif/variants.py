@@ -69,6 +69,8 @@ class WorkerConfig:
     time_limit_s: float = TIME_LIMIT_SECONDS
     text: str | None = None
     """The content of the scenario's file, if a plan records it."""
+    whole: bool = False
+    """Whether that is put together from several files."""
     committed: tuple[Commitment, ...] | None = None
     """Nodes of a plan that are tested against the jobs of each variant; None: they are not."""
 
@@ -85,7 +87,11 @@ class VariantPlanner:
         """Read the files, unless that is done; raises InputError."""
         self.config = config
         self.question = question or Question(
-            config.scenario, catalog=config.catalog, rules=config.rules, text=config.text
+            config.scenario,
+            catalog=config.catalog,
+            rules=config.rules,
+            text=config.text,
+            whole=config.whole,
         )
         self._sizers = sizers or Sizers()
         self._keys: dict[Variant, str] = {}

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import planner
+from planner.planning.store import digest_of
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "scenarios/quickstart.yaml"
@@ -305,3 +306,97 @@ def test_a_mistake_in_a_grid_or_futures_of_a_dict_is_told_by_its_path():
             ask(asked, SMALL)
         (finding,) = told.value.findings
         assert (finding.file, finding.line, finding.path) == (None, None, path)
+
+
+def test_units_stay_as_they_are_numbered_in_the_order_in_which_they_run():
+    running = [{"job": "chat", "node": f"xe9680-h100/main/{number}"} for number in ("03", "01")]
+    stated = {
+        **SMALL,
+        "fleet": {"east": {"node_type": "xe9680-h100", "count": 3}},
+        "jobs": {"chat": {"fixed": {"gpus": 8}, "count": 2, "pinned": True}},
+    }
+    made = planner.plan({**stated, "running": running})
+    assert planner.read_plan(made.to_json()).checked
+    other = planner.plan({**stated, "running": running[::-1]})
+    assert [one["path"] for one in planner.compare(made, other).inputs] == ["running"]
+
+
+BASE_WITH_PRICES = """\
+format: 1
+name: base
+horizon: {first_quarter: 2027Q1, quarters: 2}
+use: {catalog: [own/prices.yaml]}
+offers: {rent: {node_type: xe9680-h200, kind: rent}}
+jobs: {chat: {fixed: {gpus: 8}}}
+"""
+
+
+@pytest.fixture(params=["base.yaml", "deep/base.yaml", "../base.yaml"])
+def extended(request, tmp_path, monkeypatch):
+    """A scenario whose base lies beside it, below it or above it, and names a catalog."""
+    monkeypatch.chdir(tmp_path)
+    base = Path("here", request.param)
+    (base.parent / "own").mkdir(parents=True)
+    Path("here").mkdir(exist_ok=True)
+    base.write_text(BASE_WITH_PRICES, encoding="utf-8")
+    (base.parent / "own/prices.yaml").write_text(
+        "rent: {xe9680-h200: {usd_per_gpu_hour: 1, date: 2026-11-01, basis: published, "
+        "source: 'https://example.com/quote'}}\n",
+        encoding="utf-8",
+    )
+    path = Path("here/scenario.yaml")
+    path.write_text(f"extends: {request.param}\nname: extended\n", encoding="utf-8")
+    return path
+
+
+def test_a_plan_finds_the_files_that_a_base_in_another_folder_uses(extended, recwarn):
+    made = planner.plan(extended)
+    assert planner.read_plan(made.to_json()).checked
+    assert planner.replay(made).identical
+    changed = planner.load(extended).changed(set={"jobs.chat.fixed.gpus": 4})
+    (row,) = planner.sweep({"rows": [{}]}, changed, workers=2).rows()
+    assert row["cost_usd"] == made.cost_usd
+    assert not recwarn.list
+
+
+def test_no_text_but_a_plan_names_files_in_the_folder_above(tmp_path, monkeypatch):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "prices.yaml").write_text("rent: {}\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "below")
+    with pytest.raises(planner.InputError, match="leads out of"):
+        planner.load({**SMALL, "use": {"catalog": ["../prices.yaml"]}})
+
+
+def test_a_plan_in_memory_that_another_continues_is_recorded_as_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("first.yaml").write_text(json.dumps(SMALL, indent=1), encoding="utf-8")
+    later = {**SMALL, "horizon": {"first_quarter": "2027Q2", "quarters": 2}}
+    first = planner.plan("first.yaml")
+    recorded = []
+    for previous in (first, first.to_dict(), planner.read_plan(first.write(tmp_path)[0])):
+        files = planner.plan(later, previous=previous).to_dict()["provenance"]["files"]
+        recorded += [path for role, path, _ in files if role == "placement"]
+    assert recorded == ["<dict>", "<dict>", str(tmp_path / "plan.json")]
+
+
+def test_units_of_a_scenario_are_those_of_its_plan():
+    jobs = {"chat": {"serve": {"model": "llama-3.1-8b", "replicas": 3}, "count": 2}}
+    scenario = planner.load({**SMALL, "jobs": jobs})
+    (row,) = scenario.rows()
+    (job,) = planner.plan(scenario).to_dict()["jobs"]
+    assert [row["2027Q1"], row["2027Q2"]] == job["units"] == [6, 6]
+
+
+def test_a_plan_as_a_dict_is_compared(small):
+    assert planner.compare(small.to_dict(), small).added_usd == 0
+
+
+def test_a_result_of_another_major_format_is_refused(tmp_path):
+    file = tmp_path / "alternatives.json"
+    planner.alternatives(SMALL, within=0.01).write(tmp_path)
+    document = json.loads(file.read_text(encoding="utf-8"))
+    del document["digest"]
+    document["format"] = "9.0"
+    file.write_text(json.dumps({**document, "digest": digest_of(document)}), encoding="utf-8")
+    with pytest.raises(planner.InputError, match=r"has format 9\.0, this planner reads 2\.0"):
+        planner.AlternativesResult.read(file)

@@ -142,3 +142,10 @@ def test_a_percentage_there_and_back_is_where_it_was(value, percent):
     back = (100 / (1 + percent / 100) - 100).quantize(Decimal("1e-20"))
     found = RelativeChange("", back, percent=True).of(Decimal(up), whole=False)
     assert abs(found - value) <= max(Decimal("0.0002"), value * Decimal("1e-6"))
+
+
+def test_every_figure_of_a_quota_is_moved(write):
+    teams = "teams: {t: {quota_gpus: {total: 20, h100-80gb-sxm: {2027Q1: 8, 2027Q2: 16}}}}"
+    path = write(BASE.replace("overrides:", f"{teams}\noverrides:"), "base.yaml")
+    quota = load_inputs(path, settings=["teams.t.quota_gpus=+50%"]).scenario.teams["t"].quota_gpus
+    assert quota == {"total": 30, "h100-80gb-sxm": {"2027Q1": 12, "2027Q2": 24}}

@@ -22,7 +22,7 @@ from planner.reporting.sections.capacity import sites_section
 from planner.reporting.traced import TracedPlan
 from tests.plan.edits import noticed, refused
 from tests.report.pages import justification
-from tests.stated import changed, edited, own_nodes, stated, table
+from tests.stated import changed, edited, own_nodes, question, stated, table
 
 CATALOG: dict[str, dict[str, Any]] = {
     "cool": {
@@ -278,3 +278,38 @@ jobs: {big: {fixed: {gpus: 8}, count: 2}}
     assert open_site["nodes"] == stated["nodes"]
     assert {node["site"] for node in open_site["nodes"]} == {"hall"}
     assert open_site["proof"]["cost_cents"] == stated["proof"]["cost_cents"]
+
+
+def full_site(limit, may_leave):
+    """Three nodes of 10.2 kW and 6 U where there is room for two, and a job for one of them."""
+    return {
+        **question(2),
+        "sites": {"a": limit},
+        "fleet": {"rack": {"node_type": "xe9680-h100", "count": 3, "site": "a", **may_leave}},
+        "jobs": {"chat": {"fixed": {"gpus": 8}}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("limit", "may_leave"),
+    [
+        ({"power_kw": 25}, {"may_switch_off": True}),
+        ({"power_kw": 25}, {"sale": {"price_usd": 100_000}}),
+        ({"rack_units": 12}, {"sale": {"price_usd": 100_000, "maximum": 1}}),
+    ],
+)
+def test_nodes_that_may_be_switched_off_or_sold_need_no_room(limit, may_leave):
+    assert planner.plan(full_site(limit, may_leave)).proved
+
+
+@pytest.mark.parametrize(
+    ("limit", "may_leave"),
+    [
+        ({"rack_units": 12}, {"may_switch_off": True}),
+        ({"power_kw": 25}, {"sale": {"price_usd": 100_000, "quarters": "2027Q2"}}),
+        ({"power_kw": 15}, {"sale": {"price_usd": 100_000, "maximum": 1}}),
+    ],
+)
+def test_nodes_that_stay_need_room(limit, may_leave):
+    with pytest.raises(InputError, match="the nodes owned there take"):
+        planner.load(full_site(limit, may_leave))

@@ -130,3 +130,22 @@ def test_what_is_short_of_a_growing_endpoint_is_told_without_a_figure_of_its_las
     )
     (remedy,) = (one for one in refusal.value.remedies if "xe9680-h200@main" in one)
     assert remedy == "have 2 nodes more of xe9680-h200@main in service from 2027Q1"
+
+
+def test_traffic_of_quarters_in_which_a_job_is_not_active_does_not_count():
+    load = {**LOAD, "requests_per_second": 2, "growth_per_quarter": "100000%"}
+    stated = scenario(load, latency=None)
+    stated["jobs"]["chat"]["quarters"] = "2027Q2"
+    job = asked(stated).scenario.jobs["chat"]
+    horizon = asked(stated).scenario.horizon
+    assert job.peaks(horizon) == (0, 4, 0, 0)
+    made = planned(stated)
+    assert made.sizings[made.jobs[0].sizing].summary.endswith(", 4 requests a second")
+    assert made.jobs[0].units == (0, 1, 0, 0)
+
+
+def test_a_job_that_may_slip_meets_the_traffic_of_the_quarters_to_which_it_slips():
+    stated = scenario({**LOAD, "requests_per_second": 2, "growth_per_quarter": "100%"}, None)
+    stated["jobs"]["chat"] |= {"quarters": "2027Q1", "may_slip_quarters": 2}
+    inputs = asked(stated)
+    assert inputs.scenario.jobs["chat"].peaks(inputs.scenario.horizon) == (4, 8, 16, 0)

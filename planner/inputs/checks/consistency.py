@@ -179,10 +179,10 @@ def _figures(
 
 
 def taken_already(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
-    """Find owned nodes that exceed a site's limit in the first quarter, before any purchase."""
+    """Find owned nodes that exceed a site's limit in some quarter, whatever a plan decides."""
     for limit in site.limits:
         for quarter in whole.scenario.horizon.all_quarters:
-            nodes = _owned_at(whole, str(path[1]), quarter)
+            nodes = _owned_at(whole, str(path[1]), quarter, drawn=limit.drawn)
             taken = sum(count * (limit.taken_by(node) or 0) for node, count in nodes)
             most = site.allows(limit, quarter)
             if most is not None and taken > most:
@@ -194,16 +194,30 @@ def taken_already(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
                 break
 
 
-def _owned_at(whole: Whole, site: str, quarter: Quarter) -> list[tuple[NodeType, int]]:
-    """Return the nodes owned at a site that have not retired by a quarter."""
+def _owned_at(
+    whole: Whole, site: str, quarter: Quarter, *, drawn: bool
+) -> list[tuple[NodeType, int]]:
+    """Return the nodes owned at a site that have neither retired by a quarter nor may be sold.
+
+    Of what is `drawn`, those that may be switched off take nothing.
+    """
     known_types = whole.catalog.nodes
     return [
-        (known_types[entry.node_type], entry.count)
+        (known_types[entry.node_type], entry.count - _sold_by(entry, quarter))
         for entry in whole.scenario.fleet.values()
         if entry.site == site
         and entry.node_type in known_types
         and (entry.retires is None or quarter < entry.retires)
+        and not (drawn and entry.may_switch_off)
     ]
+
+
+def _sold_by(entry: FleetEntry, quarter: Quarter) -> int:
+    """Return how many nodes of an entry may have been sold when a quarter begins."""
+    sale = entry.sale
+    if sale is None or (sale.quarters is not None and quarter < sale.quarters[0]):
+        return 0
+    return entry.count if sale.maximum is None else min(sale.maximum, entry.count)
 
 
 def job_places(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
@@ -474,6 +488,23 @@ def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
         )
 
 
+def _for_nothing(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+    """Find a price by the hour or the week of which a node's step would be rounded to nothing."""
+    node = whole.catalog.nodes.get(offer.node_type)
+    price = offer.stated_price
+    if price is None and (found := whole.catalog.prices.listed(offer.kind, offer.node_type)):
+        price = found.usd
+    if node is None or price is None or offer.step_hours is None:
+        return
+    step_usd = price * node.gpus.value * offer.step_hours
+    if 100 * step_usd < 1:
+        step = "an hour" if offer.step_hours == 1 else f"{offer.step_hours} hours"
+        yield Fault(
+            (*path, offer.price_key) if offer.stated_price else path,
+            f"{step} of a node would cost {step_usd.normalize():f} USD, less than a cent",
+        )
+
+
 def _dated(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
     yield from _priced_later(whole, path, offer)
     book, horizon = whole.catalog.prices, whole.scenario.horizon
@@ -573,7 +604,9 @@ def _sold(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
 def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     """Find traffic of quarters that never come, or none in any quarter."""
     load, horizon = job.load, whole.scenario.horizon
-    for key in TRAFFIC if load is not None else ():
+    if load is None:
+        return
+    for key in TRAFFIC:
         stated = getattr(load, key)
         if not isinstance(stated, dict):
             continue
@@ -582,7 +615,7 @@ def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
         yield from late
         if late:
             continue
-        if not any(job.peaks(horizon)):
+        if not any(load.peaks(horizon)):
             message = "is no traffic in any quarter of the horizon"
             yield Fault(at, message, "leave the job out, or state what traffic it has")
         elif any(job.counts(horizon)) and not any(job.units(horizon)):
@@ -598,7 +631,8 @@ def _too_much(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     peaks = job.peaks(horizon)
     most = max(peaks, default=0)
     if load is not None and most > _MOST_PER_SECOND:
-        grown = peaks[0] <= _MOST_PER_SECOND and load.growth_per_quarter is not None
+        begun = next(filter(None, peaks))
+        grown = begun <= _MOST_PER_SECOND and load.growth_per_quarter is not None
         stated = (key for key in TRAFFIC if getattr(load, key) is not None)
         yield Fault(
             (*path, "serve", "load", "growth_per_quarter" if grown else next(stated)),
@@ -740,7 +774,7 @@ _OF_NODES: tuple[_CheckOfEntry, ...] = (_unstated, node_sites, site_needs)
 _OF_ENTRIES: dict[str, tuple[_CheckOfEntry, ...]] = {
     "fleet": (*_OF_NODES, _retired, _sold),
     "offers": (
-        *(*_OF_NODES, _of_its_kind, _unpriced, _dated, _no_node),
+        *(*_OF_NODES, _of_its_kind, _unpriced, _for_nothing, _dated, _no_node),
         *(_available, _deliveries, _end_of_sale),
     ),
     "jobs": (_activity, _too_much, _api, _undroppable, _contradictions, job_places, _unlisted),

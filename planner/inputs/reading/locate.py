@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
@@ -44,7 +44,8 @@ class InputFile(Frozen):
     """`base`: a scenario that the scenario extends; `placement`: an earlier plan, whose units run
     today."""
     path: str
-    """As named on the command line or in the scenario; shipped files by their name alone."""
+    """As named on the command line, or seen from the scenario's folder; shipped files by their
+    name alone."""
     sha256: str
     """Of its bytes; of a scenario and its bases what they state, whatever the order of their keys,
     their remarks and line ends."""
@@ -71,7 +72,7 @@ class Located(NamedTuple):
     shown_as: str
     """The name for messages: what an editor can open from here."""
     name: str
-    """The name for the plan: as given on the command line or in the scenario."""
+    """The name for the plan: as given on the command line, or seen from the scenario's folder."""
     group: str
     """Files of one group (one folder) must not define the same thing twice."""
     named_at: tuple[str | int, ...] = ()
@@ -148,11 +149,14 @@ def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
         yield folder / file, f"{shown}/{file}"
 
 
-def used_files(scenario: YamlDocument, folder: Path, role: UsedRole) -> list[Located]:
+def used_files(
+    scenario: YamlDocument, folder: Path, role: UsedRole, *, whole: bool = False
+) -> list[Located]:
     """Return the files that the scenario names under `use:`, inside the folder of their namer.
 
-    `folder` is that of names which no file states. Raises InputError for absolute paths, `..`,
-    links that lead out, addresses and what is no file.
+    `folder` is that of the scenario, and of names which no file states. Of a `whole` scenario, a
+    name may rise to the folder above, where a base may lie. Raises InputError for absolute paths,
+    `..`, links that lead out, addresses and what is no file.
     """
     names = scenario.section("use").get(role)
     found: list[Located] = []
@@ -161,18 +165,46 @@ def used_files(scenario: YamlDocument, folder: Path, role: UsedRole) -> list[Loc
         if not isinstance(name, str):
             continue
         at = ("use", role, position)
-        namer = scenario.origin(at).path
-        beside = namer.parent if namer else folder
+        beside, below = _namers_folder(scenario, folder, at), name
+        if whole and name.startswith(_ABOVE):
+            beside, below = Path(os.path.normpath(folder / os.pardir)), name.removeprefix(_ABOVE)
         sort = "table" if role == "measured" else "YAML file"
-        fault = fault_of_path(beside, name, "the scenario", sort)
+        fault = fault_of_path(beside, below, "the scenario", sort)
         if fault is None:
-            shown = str(beside / name)
-            found.append(Located(beside / name, shown, name, shown, at))
+            shown = str(beside / below)
+            seen = _seen_from(folder, beside, below)
+            found.append(Located(beside / below, shown, seen, shown, at))
         else:
             findings.append(scenario.finding(at, *fault))
     if findings:
         raise InputError(*findings, known=found)
     return found
+
+
+_ABOVE = "../"
+
+
+def _namers_folder(scenario: YamlDocument, folder: Path, at: tuple[str | int, ...]) -> Path:
+    namer = scenario.origin(at).path
+    return namer.parent if namer else folder
+
+
+def _seen_from(folder: Path, beside: Path, name: str) -> str:
+    if beside == folder:
+        return name
+    return Path(os.path.relpath(beside / name, folder)).as_posix()
+
+
+def names_from(scenario: YamlDocument, folder: Path) -> dict[str, Any]:
+    """Return what the scenario says, its names of files as one file in this folder states them."""
+    use: dict[str, Any] = {
+        role: tuple(
+            _seen_from(folder, _namers_folder(scenario, folder, ("use", role, position)), name)
+            for position, name in enumerate(names)
+        )
+        for role, names in scenario.section("use").items()
+    }
+    return {**scenario.data, "use": use} if use else scenario.data
 
 
 def fault_of_path(folder: Path, name: str, namer: str, sort: str) -> tuple[str, str | None] | None:

@@ -23,7 +23,7 @@ from planner.inputs.base import (
     whole,
 )
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS, Quarter, no_quarter
-from planner.inputs.text import described
+from planner.inputs.text import LAST_YEAR, described
 
 Q = TypeVar("Q")
 
@@ -100,6 +100,13 @@ class Horizon(Frozen):
     left out."""
     holidays: Different[Day] = ()
     """Days without orders, beside Saturdays and Sundays."""
+
+    @model_validator(mode="after")
+    def _ends_in_time(self) -> Horizon:
+        last = self.all_quarters[-1]
+        if last.year > LAST_YEAR:
+            raise ValueError(f"ends in {last}, at the latest it may end in {LAST_YEAR}Q4")
+        return self
 
     @property
     def all_quarters(self) -> tuple[Quarter, ...]:

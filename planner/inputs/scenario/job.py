@@ -561,12 +561,20 @@ class Job(Frozen):
         )
 
     def peaks(self, horizon: Horizon | None) -> tuple[Fraction, ...]:
-        """Requests per second of a unit at the peak of each quarter; empty without a load."""
+        """Requests per second of a unit at the peak of each quarter; empty without a load.
+
+        None in quarters in which it is not active, however late it starts.
+        """
         if self.load is None:
             return ()
-        counts = () if horizon is None else self.counts(horizon)
+        if horizon is None:
+            return self.load.peaks()
+        counts, late = self.counts(horizon), self.may_slip_quarters
         begins = next((quarter for quarter, count in enumerate(counts) if count), 0)
-        return self.load.peaks(horizon, begins)
+        return tuple(
+            peak if any(counts[max(0, quarter - late) : quarter + 1]) else Fraction()
+            for quarter, peak in enumerate(self.load.peaks(horizon, begins))
+        )
 
     def counts(self, horizon: Horizon) -> tuple[int, ...]:
         """How many alike in each quarter of the horizon; growth is exact and rounds up."""
