@@ -124,8 +124,7 @@ class _Node:
 
     def paid_with(self, start: int, end: int) -> _Interval:
         """Return the hours that are paid then."""
-        first = min(self.start, start)
-        return first, first + self.steps_with(start, end) * self.kind.hire.step_hours
+        return self.kind.hire.paid(min(self.start, start), max(self.last, end))
 
 
 class _Place(NamedTuple):
@@ -331,7 +330,7 @@ class _Filling:
         can.
         """
         shape, hire = one.on_node, node.kind.hire
-        earliest = max(node.start, shape.run.earliest)
+        earliest = max(node.paid[0], shape.run.earliest)
         for after in dict.fromkeys((earliest, shape.run.earliest) if self._shifts else (earliest,)):
             self.looks += 1
             found = _free(node.room, shape, after, caps)
@@ -347,7 +346,7 @@ class _Filling:
                 steps = hire.steps(last - first)
                 cents = (steps - node.steps) * node.kind.cents
                 place = _Place(cents, 0, found, node.pool, (node.number,), gpu, later)
-                yield place, (first, first + steps * hire.step_hours)
+                yield place, hire.paid(first, last)
                 if steps == node.steps:
                     return
 
@@ -383,11 +382,12 @@ class _Filling:
 
     def _alone(self, one: Waiting, kind: HourlyPool, caps: Sequence[Cap]) -> int | None:
         """Return the first hour of a run on a node of its own."""
-        paid = kind.hire.steps(one.shape.run.hours) * kind.hire.step_hours
         start: int | None = one.shape.run.earliest
         while start is not None and start <= one.shape.run.latest:
             start = allowed_by(caps, one.shape, start)
-            if start is None or self._gives(kind, (), [(start, start + paid)]):
+            if start is None:
+                return None
+            if self._gives(kind, (), [kind.hire.paid(start, start + one.shape.run.hours)]):
                 return start
             start += 1
         return None
@@ -414,7 +414,7 @@ class _Filling:
             for mine in (cheap[: one.nodes], free[: one.nodes]):
                 new = one.nodes - len(mine)
                 paid = [node.paid_with(start, end) for node in mine]
-                paid += [(start, start + alone * kind.hire.step_hours)] * new
+                paid += [kind.hire.paid(start, end)] * new
                 if self._gives(kind, [node.paid for node in mine], paid):
                     steps = sum(node.steps_with(start, end) - node.steps for node in mine)
                     numbers = [node.number for node in mine]

@@ -212,6 +212,15 @@ class HourlyTerms(NamedTuple):
         """Return what is paid for a node that is had once for so many hours."""
         return -(-max(hours, self.minimum_hours) // self.step_hours)
 
+    def paid(self, first: int, last: int) -> tuple[int, int]:
+        """Return from when to when a node is had and paid that runs use between two hours.
+
+        From the first run on, or so much earlier that what is paid ends within the quarter.
+        """
+        hours = self.steps(last - first) * self.step_hours
+        start = min(first, max(0, RUN_HOURS - hours))
+        return start, start + hours
+
 
 @dataclass(frozen=True, slots=True)
 class Division:
