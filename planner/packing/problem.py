@@ -573,7 +573,7 @@ class Problem:
         return any(self.pools[at].owned_in(quarter) for at in mine) or any(
             supply.unit_cost_cents[entry] is not None
             for supply in self.supplies
-            if supply.pool in mine
+            if supply.pool in mine and not supply.releases
             for entry in supply.entries(quarter)
         )
 
