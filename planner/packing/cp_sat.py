@@ -147,6 +147,9 @@ class _Nodes:
             if hourly["offer"] is not None:
                 until = model.new_int_var(0, horizon + most * step, "")
                 paid = model.new_interval_var(begin, step * steps, until, "")
+                outlasts = model.new_bool_var("")  # such a stay begins with the quarter
+                model.add(begin == 0).only_enforce_if(outlasts)
+                model.add(until <= horizon).only_enforce_if(~outlasts)
                 self._whole.rented[hourly["offer"]].append((paid, 1))
         paid_steps = sum(steps for _, steps in self._rented)
         model.add(paid_steps == self._whole.sum([at, 1] for at in hourly["steps"]))

@@ -236,7 +236,7 @@ class _Question:
                     (at for at, (_, steps) in enumerate(had) if steps), key=had.__getitem__
                 )
                 rentals[key] = tuple(
-                    Rental(start, start + steps * hire.step_hours, steps)
+                    Rental(*hire.paid(start, start + steps * hire.step_hours), steps)
                     for start, steps in (had[at] for at in order)
                 )
             else:

@@ -124,8 +124,7 @@ class _Node:
 
     def paid_with(self, start: int, end: int) -> _Interval:
         """Return the hours that are paid then."""
-        first = min(self.start, start)
-        return first, first + self.steps_with(start, end) * self.kind.hire.step_hours
+        return self.kind.hire.paid(min(self.start, start), max(self.last, end))
 
 
 class _Place(NamedTuple):
@@ -331,7 +330,7 @@ class _Filling:
         can.
         """
         shape, hire = one.on_node, node.kind.hire
-        earliest = max(node.start, shape.run.earliest)
+        earliest = max(node.paid[0], shape.run.earliest)
         for after in dict.fromkeys((earliest, shape.run.earliest) if self._shifts else (earliest,)):
             self.looks += 1
             found = _free(node.room, shape, after, caps)
@@ -347,7 +346,7 @@ class _Filling:
                 steps = hire.steps(last - first)
                 cents = (steps - node.steps) * node.kind.cents
                 place = _Place(cents, 0, found, node.pool, (node.number,), gpu, later)
-                yield place, (first, first + steps * hire.step_hours)
+                yield place, hire.paid(first, last)
                 if steps == node.steps:
                     return
 
@@ -385,12 +384,15 @@ class _Filling:
         """Return the first hour of a run on a node of its own."""
         run, there = one.shape.run, self._there.get(kind.offer)
         paid = kind.hire.steps(run.hours) * kind.hire.step_hours
-        window = RunWindow(paid, run.earliest, run.latest + paid)
+        last = max(0, RUN_HOURS - paid)  # from here on, the same hours are paid whenever it starts
         start = run.earliest
         while (allowed := allowed_by(caps, one.shape, start)) is not None:
-            given = there.earliest(1, window, allowed) if there else allowed
-            if given is None or given == allowed:
-                return given
+            if not there:
+                return allowed
+            comes = min(allowed, last)
+            given = there.earliest(1, RunWindow(paid, comes, min(run.latest, last) + paid), comes)
+            if given is None or given == comes:
+                return None if given is None else allowed
             start = given
         return None
 
@@ -416,7 +418,7 @@ class _Filling:
             for mine in (cheap[: one.nodes], free[: one.nodes]):
                 new = one.nodes - len(mine)
                 paid = [node.paid_with(start, end) for node in mine]
-                paid += [(start, start + alone * kind.hire.step_hours)] * new
+                paid += [kind.hire.paid(start, end)] * new
                 if self._gives(kind, [node.paid for node in mine], paid):
                     steps = sum(node.steps_with(start, end) - node.steps for node in mine)
                     numbers = [node.number for node in mine]

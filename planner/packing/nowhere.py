@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from fractions import Fraction
+from math import ceil, lcm
 
 from planner.costs import api_costs, spent_cents, token_costs
 from planner.inputs.scenario.scenario import running_units
@@ -39,8 +40,8 @@ from planner.packing.solution import Solution
 from planner.packing.translation import RunningUnits, Translation, Unit, translate
 from planner.sizing.candidate import SizedJob
 
-_MILLI = 1000
-"""Rate limits are counted in thousandths of a request per second."""
+_MOST_PARTS = 10**9
+"""The most parts of a request per second in which rate limits are counted."""
 _ONE = Shape(1, 0, 0)
 """What takes one node that is nowhere, and what offers room for one unit."""
 
@@ -214,24 +215,26 @@ def _on_api(inputs: Inputs, stating: _Stating, job: str, api: str, job_class: Jo
 def _rate_limits(
     inputs: Inputs, problem: Problem, served: Sequence[tuple[str, str]]
 ) -> Iterator[SpendLimit]:
-    """Return one limit for each quarter of each API that has one."""
+    """Return one limit for each quarter of each API that has one.
+
+    In whole numbers of the common denominator of all rates; where that is too large for the
+    solver, each rate is rounded up.
+    """
     scenario, every = inputs.scenario, range(problem.quarters)
     nothing = ((0,) * problem.quarters,) * len(problem.supplies)
     peaks = {job: scenario.jobs[job].peaks(scenario.horizon) for job, _ in served}
     for name, api in sorted(scenario.apis.items()):
         if api.requests_per_second is None:
             continue
-        most = int(api.requests_per_second * _MILLI)
+        most = Fraction(api.requests_per_second)
         for quarter, label in enumerate(scenario.horizon.labels):
+            rates = [peaks[job][quarter] if of == name else Fraction(0) for job, of in served]
+            parts = min(lcm(*(rate.denominator for rate in (most, *rates))), _MOST_PARTS)
             taken = (
-                tuple(
-                    ceil(peaks[job][at] * _MILLI) if (of, at) == (name, quarter) else 0
-                    for at in every
-                )
-                for job, of in served
+                tuple(ceil(rate * parts) if at == quarter else 0 for at in every) for rate in rates
             )
             told = f"requests per second on {name} in {label}"
-            yield SpendLimit(told, most, (*nothing, *taken), unit="requests/s")
+            yield SpendLimit(told, int(most * parts), (*nothing, *taken), parts_of_request=parts)
 
 
 Start = tuple[tuple[int, int], ...]

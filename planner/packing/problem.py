@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
+from math import ceil
 from typing import Literal, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -32,12 +34,15 @@ class SpendLimit:
     """What was subtracted."""
     moves: tuple[int, ...] = ()
     """For each job class, what one unit spends that leaves its pool; empty: nothing."""
-    unit: Literal["USD", "requests/s"] = "USD"
-    """The unit that is counted: cents, or thousandths of a request per second."""
+    parts_of_request: int | None = None
+    """What is counted instead of cents: so many parts of a request per second; None: cents."""
 
     def told(self, amount: int) -> str:
-        """Format an amount: `$36,000`, `12.5 requests/s`."""
-        return usd(amount, short=True) if self.unit == "USD" else f"{amount / 1000:,g} requests/s"
+        """Format an amount: `$36,000`, `12.5 requests/s`, the latter rounded up to millionths."""
+        if self.parts_of_request is None:
+            return usd(amount, short=True)
+        millionths = ceil(Fraction(amount * 10**6, self.parts_of_request))
+        return f"{Decimal(millionths) / 10**6:,} requests/s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,15 @@ class HourlyTerms(NamedTuple):
     def steps(self, hours: int) -> int:
         """Return what is paid for a node that is had once for so many hours."""
         return -(-max(hours, self.minimum_hours) // self.step_hours)
+
+    def paid(self, first: int, last: int) -> tuple[int, int]:
+        """Return from when to when a node is had and paid that runs use between two hours.
+
+        From the first run on, or so much earlier that what is paid ends within the quarter.
+        """
+        hours = self.steps(last - first) * self.step_hours
+        start = min(first, max(0, RUN_HOURS - hours))
+        return start, start + hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,7 +573,7 @@ class Problem:
         return any(self.pools[at].owned_in(quarter) for at in mine) or any(
             supply.unit_cost_cents[entry] is not None
             for supply in self.supplies
-            if supply.pool in mine
+            if supply.pool in mine and not supply.releases
             for entry in supply.entries(quarter)
         )
 

@@ -17,6 +17,7 @@ from planner.packing.master import MasterProgram
 from planner.packing.problem import ALL_TRAFFIC, JobClass, Problem, Supply
 from planner.packing.search import search
 from planner.packing.solver import Outcome, Program, solve_integer
+from planner.packing.supply import whenever
 from planner.packing.translation import Translation
 from planner.packing.work import spent
 
@@ -221,9 +222,9 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
     pool = translation.problem.pools[number]
     if pool.is_api:
         (supply,) = (one for one in translation.problem.supplies if one.pool == number)
-        spans = [one for one, cents in enumerate(supply.unit_cost_cents) if cents is not None]
-        when = _span([translation.quarters[one] for one in spans]) if spans else "no quarter"
-        return f"API {supply.name}: may be used in {when}"
+        open_in = [one for one, cents in enumerate(supply.unit_cost_cents) if cents is not None]
+        when = whenever(open_in, translation.quarters) or "in no quarter"
+        return f"API {supply.name}: may be used {when}"
     parts = [f"{pool.owned_in(quarter)} owned"]
     if pool.owned_in(quarter) < pool.owned:
         parts.append(f"{pool.owned - pool.owned_in(quarter)} retired")

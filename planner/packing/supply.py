@@ -26,6 +26,7 @@ from planner.costs import (
 from planner.inputs.catalog.catalog import NodeType
 from planner.inputs.scenario.site import HEIGHT, POWER, SiteLimit
 from planner.inputs.settled import Inputs, SettledOffer
+from planner.inputs.text import listed
 from planner.packing.problem import (
     Limit,
     Pool,
@@ -72,6 +73,15 @@ def when(span: range, labels: Sequence[str]) -> str:
     if len(span) == 1:
         return f"in {labels[span.start]}"
     return f"in {labels[span.start]} to {labels[span.stop - 1]}"
+
+
+def whenever(quarters: Sequence[int], labels: Sequence[str]) -> str:
+    """Name quarters, given in order, that may have gaps: `in 2027Q1 and from 2027Q3 on`."""
+    spans: list[range] = []
+    for quarter in quarters:
+        start = spans.pop().start if spans and spans[-1].stop == quarter else quarter
+        spans.append(range(start, quarter + 1))
+    return listed([when(span, labels) for span in spans])
 
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:

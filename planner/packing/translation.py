@@ -208,7 +208,7 @@ def _classes(
     the teams with a quota: their units are counted apart.
     """
     in_play = {pool.site for pool in pools}
-    shared_mb = {pool.gpu_type: pool.shared_mb for pool in pools}
+    shared_mb = {pool.gpu_type: pool.shared_mb for pool in pools if not pool.hire}
     groups: dict[_Alike, list[Unit]] = defaultdict(list)
     modes: dict[tuple[str, tuple[str, ...], int, int, int, str], tuple[Mode, ...]] = {}
     for job in jobs:

@@ -325,6 +325,8 @@ def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
     nodes = problem.pools[index].owned_in(quarter) - problem.pools[index].spare
     counted: set[int] = set()
     for supply in problem.supplies:
+        if supply.releases:
+            continue
         costs = [supply.unit_cost_cents[entry] for entry in supply.entries(quarter)]
         if supply.pool != index or all(cost is None for cost in costs):
             continue

@@ -271,8 +271,8 @@ def _spares(inputs: Inputs, plan: Plan, at_work: Counter[_Pool]) -> Iterator[_Sp
             racks = {label: Counter[int]() for label in plan.quarters}
             for node in plan.nodes:
                 if (node.node_type, node.site) in pools:
-                    for label, rack in zip(node.in_service, node.racks, strict=False):
-                        racks[label][rack] += 1
+                    for label, rack in zip(node.standing, node.racks, strict=False):
+                        racks[label][rack] += label in node.in_service
             fullest = min((max(held.values()) for held in racks.values() if held), default=0)
             kept = group.nodes or (group.racks or 0) * fullest
             shared.update(pools)
@@ -359,13 +359,17 @@ def _for_a_few_hours(inputs: Inputs, plan: Plan) -> Iterator[Note]:
         rent = inputs.catalog.prices.rent.get(offer.node_type)
         if not nodes or rent is None:
             continue
+        ordered = Counter[int]()
+        for line in plan.acquisitions:
+            if line.offer == offer.name:
+                ordered[horizon.labels.index(line.quarter)] += line.count
         paid = Counter(
             horizon.labels.index(label)
             for one in nodes
             for label in (one.in_service if offer.kind == "rent" else one.in_service[:1])
         )
         cents = sum(
-            count * present_cents(node_costs(inputs, offer, quarter))
+            count * present_cents(node_costs(inputs, offer, quarter, ordered[quarter]))
             for quarter, count in paid.items()
         )
         gpu_hours = ceil(

@@ -501,6 +501,7 @@ def _why_it_moves(
     offered = any(
         problem.pools[supply.pool].home == place.pool and supply.unit_cost_cents[0] is not None
         for supply in problem.supplies
+        if not supply.releases
     )
     if not owned and not offered:
         yield f"no node of {place.pool} can be in service in {label}"

@@ -294,8 +294,8 @@ def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, .
 def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[BreakEven, ...]:
     """Compare each purchase of the plan, and each purchase offer that it leaves, with renting.
 
-    The comparison is with the cheapest rent of the same node type at any site; node types
-    without one are left out.
+    The comparison is with the rent of the same node type at any site that costs least in all
+    these quarters, with its licence; node types without a rent are left out.
     """
     labels, found = inputs.scenario.horizon.labels, []
     for offer in inputs.offers:
@@ -306,34 +306,34 @@ def break_evens(inputs: Inputs, acquisitions: Sequence[Acquisition]) -> tuple[Br
         ]
         if offer.kind != "buy" or not rents:
             continue
-        rent = min(rents, key=lambda other: (other.unit_price_usd, other.name))
         ordered: Counter[int] = Counter()
         for line in acquisitions:
             if line.offer == offer.name:
                 ordered[labels.index(line.quarter)] += line.count
         # A single node at the earliest where the plan orders none.
         orders = ordered or dict.fromkeys(entry_quarters(inputs, offer)[:1], 1)
-        found += [_break_even(inputs, offer, rent, *order) for order in orders.items()]
+        found += [_break_even(inputs, offer, rents, *order) for order in orders.items()]
     return tuple(found)
 
 
 def _break_even(
-    inputs: Inputs, offer: SettledOffer, rent: SettledOffer, entry: int, nodes: int
+    inputs: Inputs, offer: SettledOffer, rents: Iterable[SettledOffer], entry: int, nodes: int
 ) -> BreakEven:
     buying = node_costs(inputs, offer, entry, nodes)
-    renting = [
-        stream
-        for step in range(entry, inputs.scenario.horizon.quarters)
-        for stream in node_costs(inputs, rent, step, 1)
-    ]
-    buy, rented = (present_cents(each) for each in (buying, renting))
+    steps = range(entry, inputs.scenario.horizon.quarters)
+    each_renting = {
+        rent.name: [stream for step in steps for stream in node_costs(inputs, rent, step)]
+        for rent in rents
+    }
+    rented, cheapest = min((present_cents(each), name) for name, each in each_renting.items())
+    buy, renting = present_cents(buying), each_renting[cheapest]
     buy_price, rent_price = (
         present_cents(one for one in each if one.name in PRICED) for each in (buying, renting)
     )
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     return BreakEven(
         offer=offer.name,
-        rent=rent.name,
+        rent=cheapest,
         node_type=offer.node_type,
         quarter=inputs.scenario.horizon.labels[entry],
         nodes=nodes,

@@ -7,6 +7,7 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
+from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.problem import Pool, Problem, Shape
 from tests.packing.meaning import SLOT, SLOTS
 
@@ -125,7 +126,9 @@ def _shared(
     for mine, others in _groups(pool.node, copies[:1], copies[1:], ()):
         begins = min(start for _, _, start in mine) * SLOT
         ends = max(start * SLOT + shape.run.hours for _, shape, start in mine)
-        spell = begins, begins + hire.steps(ends - begins) * hire.step_hours
+        paid = hire.steps(ends - begins) * hire.step_hours
+        begins = min(begins, max(0, RUN_HOURS - paid))
+        spell = begins, begins + paid
         yield from _shared(pool, others, most, (*spells, spell), below)
 
 

@@ -198,3 +198,37 @@ def test_conflicts_that_stand_beside_each_other_are_all_named_and_mended_togethe
     assert raised.value.remedies[0].startswith(
         "together: have offer buy enter service from 2027Q1 on, raise opex in total by $"
     )
+
+
+def refusal(scenario: dict[str, Any], **more: Any) -> InfeasibleError:
+    horizon = {"first_quarter": "2027Q1", "quarters": 5, "as_of": "2026-10-01"}
+    with pytest.raises(InfeasibleError) as raised:
+        planner.plan({"format": 1, "name": "gap", "horizon": horizon, **scenario, **more})
+    return raised.value
+
+
+def test_quarters_between_those_of_an_offer_are_named_and_are_the_first_to_be_opened():
+    """The dear rent of the second quarter alone breaks the budget."""
+    node = {"node_type": "xe9680-h100", "kind": "rent"}
+    scenario = {
+        "offers": {
+            "cheap": {**node, "available": ["2027Q2", "2027Q4"], "price_usd_per_gpu_hour": 1},
+            "dear": {**node, "price_usd_per_gpu_hour": 20},
+        },
+        "budget": {"opex_usd": 100_000},
+    }
+    jobs = {"a": {"fixed": {"gpus": 8}, "quarters": "2027Q2..2027Q4"}}
+    error = refusal(scenario, jobs=jobs)
+    assert "the dates of offer cheap (in 2027Q2 and in 2027Q4)" in error.headline
+    assert "have offer cheap enter service in 2027Q2 to 2027Q4" in error.remedies
+    jobs["a"]["quarters"] = "all"
+    assert "have offer cheap enter service from 2027Q1 on" in refusal(scenario, jobs=jobs).remedies
+
+
+def test_the_quarters_of_an_api_are_named_with_the_gap_between_them():
+    tokens = {"usd_per_million_input_tokens": 1, "usd_per_million_output_tokens": 1}
+    api = {"model": "llama-3.1-8b", "available": ["2027Q1", "2027Q3"], **tokens}
+    load = {"requests_per_second": 1, "input_tokens": 500, "output_tokens": 100}
+    chat = {"serve": {"model": "llama-3.1-8b", "load": load}, "api": "allowed"}
+    error = refusal({"apis": {"hosted": api}, "jobs": {"chat": chat}})
+    assert "API hosted: may be used in 2027Q1 and in 2027Q3" in error.reasons

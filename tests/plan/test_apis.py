@@ -128,6 +128,23 @@ def test_where_every_way_is_closed_the_rate_limit_is_named_with_the_raise_that_h
     assert set(on_apis(plan_of(asked))) == {"a", "b"}
 
 
+@pytest.mark.parametrize(
+    ("load", "most"),
+    [
+        ({"requests_per_second": 0.3333}, 0.9999),
+        ({"tokens_per_day": 43_200_000}, 1),  # a third of a request of 1,500 tokens each second
+    ],
+)
+def test_an_api_is_full_at_its_rate_limit_and_not_below(load, most):
+    job = endpoint(1, count=3)
+    job["serve"]["load"] = {"input_tokens": 1000, "output_tokens": 500, **load}
+    asked = scenario({"chat": job}, {"hosted": hosted(requests_per_second=most)})
+    asked["offers"]["rent"] |= {"price_usd_per_gpu_hour": 1000, "quote": "a"}
+    assert on_apis(plan_of(asked)) == {"chat": {"hosted": (3, 3)}}
+    asked["apis"]["hosted"]["requests_per_second"] = most - 0.0001
+    assert on_apis(plan_of(asked)) == {}  # the node that one of them needs has room for all
+
+
 def test_an_api_takes_a_unit_only_where_it_is_to_be_had_in_all_of_its_quarters():
     later = {"hosted": hosted(available="2027Q2")}
     assert on_apis(plan_of(scenario(RARE, later))) == {}

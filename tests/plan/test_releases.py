@@ -4,6 +4,7 @@ Four old servers of 8 GPUs are owned; two are needed but for the second quarter,
 server draws 2 kW at $0.10, $438 in a quarter of 2,190 h, and its support costs $1,000 a quarter.
 """
 
+import json
 import re
 
 import pytest
@@ -294,3 +295,39 @@ def test_what_is_let_go_counts_as_owned_and_its_leaving_is_told(plan, plan_of):
         )
     )
     assert "| 2027-07-01 | main | Retire: 4 × old | old | 16 | 24 | 36 |" in retired
+
+
+def for_sale(job, **own):
+    """The job of a plan in which one H100 server may be sold and H200 servers rented, as JSON."""
+    fleet = {"node_type": "xe9680-h100", "count": 1, "sale": {"price_usd": 1}, **own}
+    offer = {"node_type": "xe9680-h200", "kind": "rent", "lead_time_weeks": 1}
+    policies = {"move_cost_usd": 10, **job.pop("policies", {})}
+    scenario = {"fleet": {"own": fleet}, "offers": {"r": offer}, "policies": policies, **job}
+    return json.loads(planner.plan(question(2, as_of="2026-10-01") | scenario).to_json())
+
+
+def test_a_node_that_may_be_sold_is_no_further_node_to_be_had():
+    plan = for_sale({"jobs": {"two": {"fixed": {"gpus": 16}}}})
+    reasons = {one["gpu_type"]: one["reason"] for one in plan["jobs"][0]["alternatives"]}
+    told = "it needs 2 whole nodes of xe9680-h100@main, of which 1 can be had"
+    assert reasons["h100-80gb-sxm"] == told
+
+
+@pytest.mark.parametrize(
+    ("own", "policies", "told"),
+    [
+        (
+            {"retires": "2027Q2"},
+            {},
+            "no h100-80gb-sxm can be in service in 2027Q2, and its units keep one GPU type over "
+            "all quarters",
+        ),
+        ({}, {"spare_nodes": 1}, "every node of xe9680-h100/main is kept spare in 2027Q1"),
+    ],
+    ids=["retires", "spare"],
+)
+def test_why_a_unit_moves_is_told_as_if_no_node_were_for_sale(own, policies, told):
+    job = {"jobs": {"one": {"fixed": {"gpus": 8}}}, "policies": policies}
+    running = [{"job": "one", "pool": "xe9680-h100/main"}]
+    (move,) = for_sale({**job, "running": running}, **own)["current"]["moves"]
+    assert move["reason"] == told

@@ -172,6 +172,14 @@ def test_nodes_had_for_a_few_hours_of_runs_are_told_beside_what_these_cost_by_th
     assert stated == pytest.approx(float(cost), abs=1)
 
 
+def test_what_nodes_had_for_a_few_hours_cost_is_told_at_the_price_of_their_order():
+    breaks = {"price_usd": 341_000, "price_breaks": [{"from_nodes": 2, "price_usd": 100_000}]}
+    offer = {"node_type": "xe9680-h200", "kind": "buy", "quote": "a", **breaks}
+    (told,), cost = told_of_few_hours(offers={"h200": offer})
+    stated = int(re.findall(r"for \$([\d,]+) net", told)[0].replace(",", ""))
+    assert stated == pytest.approx(float(cost), abs=1)
+
+
 @pytest.mark.parametrize(
     "beside",
     [

@@ -276,3 +276,13 @@ def test_the_check_notices_a_quota_that_is_exceeded(inputs, planned, quota, told
     _, plan = planned
     tighter = inputs(f"teams: {{red: {{quota_gpus: {quota}}}, blue: {{}}}}\n")
     assert told in refused(tighter, plan)
+
+
+@pytest.mark.parametrize("hours", [54, 2159])
+def test_a_run_is_charged_its_hours_of_the_2190_that_a_node_is_paid_for(inputs, hours):
+    """A server costs $2,190 in 2,190 h, a dollar an hour."""
+    run = f"run: {{hours: {hours}}}, quarters: 2027Q1, gpu_types: [h100-80gb-sxm]"
+    job = f"  train: {{fixed: {{gpus: 8}}, {run}, team: green}}\n"
+    plan = make_plan(inputs(job + "policies: {run_utilization: 1}\n"))
+    cents = {use.team: use.charged_cents for use in charged_by(plan).teams}
+    assert cents["green"] == (hours * 100, 0)

@@ -262,3 +262,27 @@ def test_the_plan_says_what_the_utilization_of_runs_costs():
     assert bought.utilization_cents == 0
     assert "would cost as much, as proved" in words_of(bought)
     assert planned({"cloud": HOURLY}, {"one": run(90)}).utilization_cents is None
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {**RENT, "term_weeks": 4, "site": "cloud"},
+        {**HOURLY, "minimum_hours": 672},
+    ],
+)
+def test_what_is_paid_ends_with_the_quarter_so_that_the_next_one_has_all_that_there_is(terms):
+    late, early = run(300, window={"release": 12}), run(300, window={"deadline": 2})
+    jobs = {"late": late | {"quarters": "2027Q1"}, "early": early | {"quarters": "2027Q2"}}
+    horizon = question(2, as_of="2026-10-01")["horizon"]
+    plan = planned({"cloud": {**terms, "maximum": 1}}, jobs, horizon=horizon)
+    assert [(node.in_service, node.hours) for node in plan.nodes] == [
+        (("2027Q1",), (1488, 2160)),
+        (("2027Q2",), (0, 672)),
+    ]
+
+
+def test_terms_that_are_longer_than_the_quarter_begin_with_it():
+    terms = {**RENT, "term_weeks": 13, "site": "cloud"}
+    (node,) = planned({"cloud": terms}, {"one": run(300, window={"release": 9})}).nodes
+    assert node.hours == (0, 13 * 168)

@@ -317,6 +317,21 @@ def test_break_even_is_the_use_at_which_both_ways_cost_the_same():
     assert Decimal(line.hours * 4 * 8 * 4) >= 60_000 > Decimal((line.hours - 1) * 4 * 8 * 4)
 
 
+def test_break_even_is_against_the_rent_that_costs_least_with_its_licence():
+    """A licence of $4,500 a year is $1,125 for 2,190 h: 51 cents an hour."""
+    offers = {
+        "buy": BUY,
+        "bare": {**RENT, "price_usd_per_gpu_hour": 4},
+        "licensed": {**RENT, "price_usd_per_gpu_hour": 4.4, "licence_included": "as quoted"},
+    }
+    finance = {"licence_usd_per_gpu_year": 4500}
+    (line,) = planned(offers, finance=finance).break_evens
+    assert line.rent == "licensed"
+    offers["licensed"]["price_usd_per_gpu_hour"] = 4.6
+    (line,) = planned(offers, finance=finance).break_evens
+    assert line.rent == "bare"
+
+
 @pytest.fixture(scope="module")
 def whole() -> tuple[Inputs, Plan]:
     """Inputs and plan of the scenario that has everything."""

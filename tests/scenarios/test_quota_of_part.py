@@ -58,3 +58,14 @@ def test_memory_shared_without_partitions_counts_by_the_megabyte():
     ]
     assert len(shares) == 6
     assert quota_of(plan).gpus[0] == pytest.approx(sum(shares))
+
+
+def test_an_hourly_offer_changes_nothing_of_what_a_share_of_memory_counts():
+    def fewest(**more: Any) -> int:
+        jobs = {"chat": {**CHAT, "count": 2}}
+        own = {"own": {"node_type": "xe9680-h100", "count": 1}}
+        scenario = question(1) | {"teams": {"care": {"quota_gpus": 1}}, "fleet": own, "jobs": jobs}
+        return len(make_plan(asked({**scenario, "policies": {"shared_gpus": True}, **more})).nodes)
+
+    hour = {"node_type": "xe9680-h100", "kind": "hourly", "price_usd_per_gpu_hour": 4, "quote": "a"}
+    assert fewest() == fewest(offers={"hour": hour}) == 1

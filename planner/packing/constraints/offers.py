@@ -23,7 +23,7 @@ from planner.packing.constraints.base import (
 from planner.packing.constraints.spares import most_spare
 from planner.packing.master import MasterProgram
 from planner.packing.problem import PriceTier, Problem, Supply
-from planner.packing.supply import said, spans, when
+from planner.packing.supply import said, spans, whenever
 from planner.packing.translation import Translation
 
 BILL = LIMITED_OFFERS
@@ -220,14 +220,21 @@ def _delivering(span: range, supply: Supply, more: int | None) -> Supply:
 def _dates_of(
     offer: Supply, supplies: Sequence[int], labels: Sequence[str], *, is_api: bool
 ) -> Condition:
-    """Return the quarters in which an offer's nodes can enter; raised by some at either end."""
+    """Return the quarters in which an offer's nodes can enter.
+
+    Raised by those between them, if there are any, and then by some at either end.
+    """
     costs = offer.unit_cost_cents
     every = range(len(costs))
     known = [quarter for quarter in every if costs[quarter] is not None]
     opens = range(known[0], known[-1] + 1) if known else every[len(costs) :]
+    gaps = len(known) < len(opens)
 
-    def opened(more: int | None) -> range:
-        return every if more is None else every[max(0, opens.start - more) : opens.stop + more]
+    def opened(more: int | None) -> Sequence[int]:
+        if more == 0:
+            return known
+        ends = len(costs) if more is None else more - gaps
+        return every[max(0, opens.start - ends) : opens.stop + ends]
 
     def wider(supply: Supply, more: int | None) -> Supply:
         costs = (
@@ -240,9 +247,9 @@ def _dates_of(
     served = "be there" if is_api else "enter service"
     return Condition(
         f"the dates of {name}",
-        when(opens, labels) if known else "after the horizon",
+        whenever(known, labels) if known else "after the horizon",
         resupplying(supplies, wider),
-        lambda more: f"have {name} {served} {when(opened(more), labels)}",
-        max(opens.start, len(costs) - opens.stop),
+        lambda more: f"have {name} {served} {whenever(opened(more), labels)}",
+        max(opens.start, len(costs) - opens.stop) + gaps,
         procures=True,
     )

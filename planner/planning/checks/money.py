@@ -326,17 +326,21 @@ def _budgets(case: PlanCase) -> Findings:
 def _break_evens(case: PlanCase) -> Findings:
     hours = case.quarter_hours
     expected = []
-    for offer, rent, entry, nodes in _comparisons(case):
+    for offer, rents, entry, nodes in _comparisons(case):
         labels = case.labels[entry:]
-        buying, renting = (
+        buying, *each_renting = (
             node_costs(case, _compared(one.kind, one.name, one.node_type, one.sites[0], labels))
-            for one in (offer, rent)
+            for one in (offer, *rents)
         )
-        bought, rented = present_cents(buying), present_cents(renting)
+        bought = present_cents(buying)
+        rented, rent, renting = min(
+            (present_cents(costs), one.name, costs)
+            for one, costs in zip(rents, each_renting, strict=True)
+        )
         expected.append(
             {
                 "offer": offer.name,
-                "rent": rent.name,
+                "rent": rent,
                 "node_type": offer.node_type,
                 "quarter": case.labels[entry],
                 "nodes": nodes,
@@ -357,12 +361,12 @@ def _break_evens(case: PlanCase) -> Findings:
     return f"{len(case.plan.break_evens)} break-evens of buying against renting agree"
 
 
-def _comparisons(case: PlanCase) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
-    """Yield the purchase offer, its cheapest rent, the entry quarter and the order's nodes."""
+def _comparisons(case: PlanCase) -> Iterator[tuple[SettledOffer, list[SettledOffer], int, int]]:
+    """Yield the purchase offer, rents of its type, the entry quarter and the order's nodes."""
     entering = case.entering
     for offer in case.inputs.offers:
         rents = [
-            (other.unit_price_usd, other.name, other)
+            other
             for other in case.inputs.offers
             if (other.kind, other.node_type, other.step_hours) == ("rent", offer.node_type, None)
         ]
@@ -371,7 +375,7 @@ def _comparisons(case: PlanCase) -> Iterator[tuple[SettledOffer, SettledOffer, i
         orders = [(q, entering[offer.name, q]) for q in range(len(case.labels))]
         orders = [order for order in orders if order[1]] or _first(case, offer)
         for entry, nodes in orders:
-            yield offer, min(rents)[2], entry, nodes
+            yield offer, rents, entry, nodes
 
 
 def _first(case: PlanCase, offer: SettledOffer) -> list[tuple[int, int]]:

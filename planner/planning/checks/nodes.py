@@ -181,6 +181,8 @@ def _hours(node: Node, offer: SettledOffer) -> Iterator[str]:
     start, end = node.hours
     if len(node.in_service) != 1 or not 0 <= start < RUN_HOURS:
         yield f"node {node.id} is had from hour {start} of {node.in_service}, not of one quarter"
+    if start and end > RUN_HOURS:
+        yield f"node {node.id} is had to hour {end:,} of a quarter of {RUN_HOURS:,} h"
     if end - start != node.steps * step:
         yield f"node {node.id} is had for {end - start} h, {node.steps} × {step} h are paid"
     if end - start < offer.minimum_hours:
