@@ -70,11 +70,15 @@ def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
     if sold := {name: own.sale for name, own in scenario.fleet.items() if own.sale}:
         prices = _of_each("fleet", sold, ("price_usd", "paid_usd"), "sale")
         yield _moving("prices of nodes that are sold", ", ".join(sorted(sold)), prices)
-    if growing := {name: job for name, job in jobs if job.growth_per_quarter}:
-        rates = _of_each("jobs", growing, ("growth_per_quarter",))
-        told = amount(rates[0][1], "share") if len(rates) == 1 else f"{len(rates)} jobs that grow"
-        yield _moving("growth of demand", told, rates)
     loads = {name: job.serve.load for name, job in jobs if job.serve and job.serve.load}
+    growth = ("growth_per_quarter",)
+    rates = _of_each("jobs", scenario.jobs, growth) + _of_each(
+        "jobs", loads, growth, "serve", "load"
+    )
+    if rates:
+        growing = len({path[1] for path, _ in rates})
+        told = amount(rates[0][1], "share") if len(rates) == 1 else f"{growing} jobs that grow"
+        yield _moving("growth of demand", told, rates)
     if loads:
         served = f"{len(loads)} jobs" if len(loads) > 1 else next(iter(loads))
         yield _moving("traffic", served, _of_each("jobs", loads, TRAFFIC, "serve", "load"))

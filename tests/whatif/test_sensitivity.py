@@ -150,6 +150,28 @@ def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_pric
     assert "price of energy" not in by_name
 
 
+def test_growth_of_traffic_is_moved_with_that_of_units(tmp_path):
+    text = """
+format: 1
+name: Growth
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-12-01}
+offers: {rent: {node_type: xe9680-h100, kind: rent}}
+jobs:
+  chat:
+    serve: {model: llama-3.1-8b,
+            load: {requests_per_second: 1, growth_per_quarter: 50%, input_tokens: 500,
+                   output_tokens: 100}}
+  search: {fixed: {gpus: 1}, growth_per_quarter: 100%}
+"""
+    inputs = planner_of(tmp_path, text).inputs(Variant())
+    (growth,) = (one for one in uncertain_figures(inputs) if one.name == "growth of demand")
+    assert growth.stated == "2 jobs that grow"
+    assert set(map(str, growth.settings(Fraction(1, 5)))) == {
+        "jobs.chat.serve.load.growth_per_quarter=0.6",
+        "jobs.search.growth_per_quarter=1.2",
+    }
+
+
 def test_what_nodes_sell_for_is_moved_in_every_quarter():
     sale = {"price_usd": {"2027Q1": 60_000, "2027Q3": 40_000}}
     found = public.sensitivity(
