@@ -188,7 +188,13 @@ def _one_quarter(
     """Return the problem of one quarter in which these nodes and offers are all there is."""
     scenario = inputs.scenario
     horizon = scenario.horizon
-    now = horizon.model_copy(update={"first_quarter": horizon.first_quarter + place, "quarters": 1})
+    now = horizon.model_copy(
+        update={
+            "first_quarter": horizon.first_quarter + place,
+            "quarters": 1,
+            "as_of": horizon.earliest_order,  # the quarters before it are still there to order in
+        }
+    )
     offers = {name: offer for name, offer in scenario.offers.items() if name in offered}
     only = {"horizon": now, "fleet": fleet, "offers": offers, "running": (), "budget": Budget()}
     return inputs.model_copy(

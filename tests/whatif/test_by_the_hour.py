@@ -59,3 +59,18 @@ def test_what_comes_a_quarter_late_falls_short_in_that_quarter_alone(tmp_path):
     assert [one.quarters for one in bought] == [("2027Q2", "2027Q3")]
     late = planner.inputs(Variant((), (Override.parse("offers.buy.lead_time_weeks=+10"),)))
     assert short_quarters(planner.request(late), bought) == ("2027Q2",)
+
+
+def test_without_a_day_of_the_plan_hours_can_be_ordered_within_the_horizon(tmp_path):
+    """Two weeks before the second quarter is a day of the first, on which orders begin."""
+    text = """
+format: 1
+name: Hours
+horizon: {first_quarter: 2027Q1, quarters: 2}
+offers:
+  cloud: {node_type: xe9680-h100, kind: hourly, price_usd_per_gpu_hour: 5, lead_time_weeks: 2}
+jobs:
+  tuning: {fixed: {gpus: 8}, run: {hours: 100}, quarters: 2027Q2}
+"""
+    planner = planner_of(tmp_path, text)
+    assert short_quarters(planner.request(planner.inputs(Variant())), ()) == ()
