@@ -32,7 +32,7 @@ def test_runs_that_go_to_the_cloud_do_not_make_a_quarter_fall_short(planner):
     plan = planner.plan(inputs)
     assert {node.entry for node in plan.nodes if node.hours} == {"cloud"}
     bought = commitments(plan)
-    assert [(one.offer, one.quarters) for one in bought] == [("buy", ("2027Q2",))]
+    assert [(one.entry, one.quarters) for one in bought] == [("buy", ("2027Q2",))]
     assert short_quarters(planner.request(inputs), bought) == ()
     assert short_quarters(planner.request(inputs), ()) == ("2027Q2",)
     without = planner.inputs(Variant((), (Override.parse("offers.cloud.maximum_gpus=0"),)))
@@ -74,3 +74,23 @@ jobs:
 """
     planner = planner_of(tmp_path, text)
     assert short_quarters(planner.request(planner.inputs(Variant())), ()) == ()
+
+
+def test_nodes_that_the_plan_sells_are_not_there_for_more_demand(tmp_path):
+    text = """
+format: 1
+name: Sold
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-10-01}
+fleet:
+  own: {node_type: xe9680-h100, count: 4, sale: {price_usd: 200000}}
+offers:
+  rent: {node_type: xe9680-h100, kind: rent}
+jobs:
+  job: {fixed: {gpus: 8}, count: {2027Q1: 1, 2027Q2: 1}}
+"""
+    planner = planner_of(tmp_path, text)
+    plan = planner.plan(planner.inputs(Variant()))
+    assert any(node.sold for node in plan.nodes)
+    more = planner.inputs(Variant((), (Override.of(("jobs", "job", "count", "2027Q2"), 2),)))
+    assert short_quarters(planner.request(more), commitments(plan)) == ("2027Q2",)
+    assert short_quarters(planner.request(more), ()) == ()
