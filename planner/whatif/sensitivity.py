@@ -17,7 +17,7 @@ from typing import Any, Literal
 from planner.inputs.base import Frozen
 from planner.inputs.override import Override, six_decimals
 from planner.inputs.scenario.load import TRAFFIC
-from planner.inputs.scenario.offer import Offer
+from planner.inputs.scenario.offer import LONGEST_LEAD_WEEKS, Offer
 from planner.inputs.settled import Inputs
 from planner.inputs.text import amount
 from planner.whatif.results import PlanSummary, StoredResult, question_of
@@ -163,7 +163,7 @@ def _price(path: tuple[str, ...], offer: Offer, price: Decimal, by: Fraction) ->
 
 def _late(inputs: Inputs, by: Fraction) -> Iterator[Override]:
     for offer in inputs.offers:
-        weeks = max(0, offer.lead_time_weeks + round(by))
+        weeks = min(max(0, offer.lead_time_weeks + round(by)), LONGEST_LEAD_WEEKS)
         yield Override.of(("offers", offer.name, "lead_time_weeks"), weeks)
 
 

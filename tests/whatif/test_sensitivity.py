@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 import planner as public
+from planner.inputs.override import Override
 from planner.reporting.markdown import render
 from planner.reporting.pictures import drawn as svg_of
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
@@ -170,6 +171,13 @@ jobs:
         "jobs.chat.serve.load.growth_per_quarter=0.6",
         "jobs.search.growth_per_quarter=1.2",
     }
+
+
+def test_lead_times_are_moved_as_far_as_there_are_any(planner):
+    longest = Variant((), (Override.of(("offers", "bridge", "lead_time_weeks"), 519),))
+    (late,) = (one for one in uncertain_figures(planner.inputs(longest)) if one.unit == "weeks")
+    assert "offers.bridge.lead_time_weeks=520" in set(map(str, late.settings(Fraction(4))))
+    planner.inputs(Variant((), (*longest.settings, *late.settings(Fraction(4)))))
 
 
 def test_what_nodes_sell_for_is_moved_in_every_quarter():
