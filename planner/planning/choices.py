@@ -209,7 +209,7 @@ class ChoicePrices:
             return
         _, cents = self.cost_of(translate(inputs, jobs))
         saved = 0 if cents is None else self.solved.solution.cost_cents - cents
-        if saved > self.solved.solution.cost_cents * _WORTH_SAYING:
+        if saved > abs(self.solved.solution.cost_cents) * _WORTH_SAYING:
             yield NearMiss(policy="may_change_gpu_type: all", saved_cents=saved)
 
     def _changed(self, change: _Change) -> tuple[Inputs, tuple[SizedJob, ...]]:

@@ -319,6 +319,8 @@ def _charges(placed: Occupancy) -> tuple[dict[PoolQuarter, Fraction], Counter[in
     offers = {offer.name: offer for offer in inputs.offers}
     orders: Counter[tuple[str, int]] = Counter()
     for node in placed.nodes:
+        if node.origin == "owned":  # whose fleet entry may have the name of an offer
+            continue
         served = placed.served(node)
         orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
 

@@ -15,7 +15,7 @@ from planner.inputs.reading.grid import table_rows
 from planner.inputs.reading.reader import read_text
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text import did_you_mean
-from planner.planning.plan import Plan
+from planner.planning.plan import Plan, PlannedJob
 
 _HELD = ("gpu_hours", "gpus")
 """Columns for readers: what a job's runs held, as `planner import` tells it."""
@@ -98,7 +98,7 @@ def outcomes(
     units = {
         (quarter, job.name): count * job.runs
         for job in plan.jobs
-        for quarter, count in zip(plan.quarters, job.units, strict=True)
+        for quarter, count in zip(plan.quarters, _asked(plan, job), strict=True)
         if count
     }
     entering: Counter[tuple[str, str]] = Counter()
@@ -108,6 +108,18 @@ def outcomes(
     jobs = {(quarter, job): count for (quarter, job, _), count in told.items() if job}
     nodes = {(quarter, node): count for (quarter, _, node), count in told.items() if node}
     return _joined(plan, units, jobs), _joined(plan, entering, nodes)
+
+
+def _asked(plan: Plan, job: PlannedJob) -> tuple[int, ...]:
+    """Return the units that the scenario asks for, by quarter, wherever they are placed, if at all.
+
+    An endpoint whose replicas share its traffic is one.
+    """
+    for short in plan.shortage.jobs if plan.shortage else ():
+        if short.name == job.name:
+            return short.asked
+    placed = (min(1, count) for count in job.units) if job.replicas else job.units
+    return tuple(map(sum, zip(placed, *(units for _, units in job.on_apis), strict=True)))
 
 
 def _joined(

@@ -17,6 +17,7 @@ from typing import Literal
 
 from planner.inputs.base import Frozen
 from planner.inputs.override import Override
+from planner.inputs.scenario.offer import FleetEntry
 from planner.inputs.settled import Inputs
 from planner.whatif.results import (
     JobShort,
@@ -85,7 +86,8 @@ def find_alternatives(
         require_plan(cheapest, "no plan to stand beside")
     others = tuple(_standard(runner))
     if within is not None:
-        near = _Near(runner, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
+        cost = cheapest.cost_cents or 0  # negative where sales bring more than all else costs
+        near = _Near(runner, cheapest, cost + floor(abs(cost) * within))
         others += near.fewest_node_types(), near.single_vendor(), near.most_headroom()
     return Alternatives(
         question=question_of(runner.inputs),
@@ -111,6 +113,11 @@ def keeping_owned_nodes(inputs: Inputs) -> Iterator[Override]:
         if entry.may_switch_off:
             yield Override.of(("fleet", name, "may_switch_off"), False)
             yield Override.of(("fleet", name, "support_while_off"), "charged")
+
+
+def _stays(entry: FleetEntry) -> bool:
+    """Return whether owned nodes are in service whatever is planned."""
+    return entry.sale is None and not entry.may_switch_off
 
 
 def _dropping(inputs: Inputs) -> tuple[tuple[Override, ...], str]:
@@ -193,7 +200,10 @@ class _Near:
         return figures.bound_cents > self.most_cents or dropped
 
     def fewest_node_types(self) -> AlternativePlan:
-        """Return the cheapest of the plans with the fewest node types in service."""
+        """Return the cheapest of the plans with the fewest node types in service.
+
+        Only sets of offered types are tried, so owned ones that may go are no part of the bound.
+        """
         objective = "as few different servers as the tolerance allows"
         made = partial(AlternativePlan, name="fewest node types", objective=objective)
         inputs = self.runner.inputs
@@ -214,8 +224,9 @@ class _Near:
             fitting = [place for place, one in enumerate(plans) if self._affordable(one)]
             if fitting:
                 best = min(fitting, key=lambda place: (plans[place].cost_cents or 0, place))
-                least = plans[best].node_types or 0
-                reached = Best(value=least, bound=least, unit="node types")
+                kept = {one.node_type for one in inputs.scenario.fleet.values() if _stays(one)}
+                value = plans[best].node_types or 0
+                reached = Best(value=value, bound=size + len(kept), unit="node types")
                 return made(settings=settings[best], figures=plans[best], best=reached)
             if not all(map(self._ruled_out, plans)):
                 break
@@ -254,6 +265,8 @@ class _Near:
             return made(left_out="the scenario states a growth reserve of its own")
         nodes = inputs.catalog.nodes
         types = sorted({nodes[offer.node_type].gpu_type for offer in inputs.offers})
+        if not types:
+            return made(left_out="nothing is on offer")
         fits, fails = 0, 100
         while fails - fits > 1:
             middle = (fits + fails) // 2

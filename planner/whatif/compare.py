@@ -474,8 +474,10 @@ def differing(before: Saved, after: Saved) -> tuple[str, ...]:
 
     What files they use counts by what stands in them.
     """
-    found = (one for one in _inputs(before, after) if not one.path.startswith("use."))
-    return tuple(sorted({one.cause for one in found}, key=CAUSES.index))
+    found = {one.cause for one in _inputs(before, after) if not one.path.startswith("use.")}
+    if before.inputs and after.inputs and before.inputs.measured != after.inputs.measured:
+        found.add("catalog")
+    return tuple(sorted(found, key=CAUSES.index))
 
 
 def mixed(before: Saved, after: Saved, taken: Collection[str]) -> Inputs:
@@ -501,7 +503,11 @@ def mixed(before: Saved, after: Saved, taken: Collection[str]) -> Inputs:
     catalog, rules = facts_of(side("catalog"))[0], facts_of(side("rules"))[1]
     catalog = catalog.model_copy(update={"prices": facts_of(side("prices"))[0].prices})
     question = replace(before.question, data=data, branch={})
-    return inputs_from(question, lambda: (catalog, ()), lambda: (rules, ()))
+    cataloged = side("catalog").inputs
+    assert cataloged is not None
+    return inputs_from(
+        question, lambda: (catalog, ()), lambda: (rules, ()), lambda _: (cataloged.measured, ())
+    )
 
 
 THE_REST = "planner"

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from planner.inputs.base import Frozen
 from planner.inputs.override import Override, six_decimals
 from planner.inputs.scenario.load import TRAFFIC
-from planner.inputs.scenario.offer import Offer
+from planner.inputs.scenario.offer import LONGEST_LEAD_WEEKS, Offer
 from planner.inputs.settled import Inputs
 from planner.inputs.text import amount
 from planner.whatif.results import PlanSummary, StoredResult, question_of
@@ -70,11 +70,15 @@ def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
     if sold := {name: own.sale for name, own in scenario.fleet.items() if own.sale}:
         prices = _of_each("fleet", sold, ("price_usd", "paid_usd"), "sale")
         yield _moving("prices of nodes that are sold", ", ".join(sorted(sold)), prices)
-    if growing := {name: job for name, job in jobs if job.growth_per_quarter}:
-        rates = _of_each("jobs", growing, ("growth_per_quarter",))
-        told = amount(rates[0][1], "share") if len(rates) == 1 else f"{len(rates)} jobs that grow"
-        yield _moving("growth of demand", told, rates)
     loads = {name: job.serve.load for name, job in jobs if job.serve and job.serve.load}
+    growth = ("growth_per_quarter",)
+    rates = _of_each("jobs", scenario.jobs, growth) + _of_each(
+        "jobs", loads, growth, "serve", "load"
+    )
+    if rates:
+        growing = len({path[1] for path, _ in rates})
+        told = amount(rates[0][1], "share") if len(rates) == 1 else f"{growing} jobs that grow"
+        yield _moving("growth of demand", told, rates)
     if loads:
         served = f"{len(loads)} jobs" if len(loads) > 1 else next(iter(loads))
         yield _moving("traffic", served, _of_each("jobs", loads, TRAFFIC, "serve", "load"))
@@ -159,7 +163,7 @@ def _price(path: tuple[str, ...], offer: Offer, price: Decimal, by: Fraction) ->
 
 def _late(inputs: Inputs, by: Fraction) -> Iterator[Override]:
     for offer in inputs.offers:
-        weeks = max(0, offer.lead_time_weeks + round(by))
+        weeks = min(max(0, offer.lead_time_weeks + round(by)), LONGEST_LEAD_WEEKS)
         yield Override.of(("offers", offer.name, "lead_time_weeks"), weeks)
 
 

@@ -29,30 +29,35 @@ _FIRST = 101
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """Nodes that a plan acquires, and when they were to be in service."""
+    """Nodes that a plan acquires or sells."""
 
-    offer: str
+    entry: str
+    """The offer, or the fleet entry of owned nodes."""
     node_type: str
     site: str
     quarters: tuple[str, ...]
+    """When they were to be in service; of sold nodes, when they are gone."""
     count: int
+    sold: bool = False
 
 
 def commitments(plan: Plan) -> tuple[Commitment, ...]:
-    """Return all that a plan acquires for whole quarters."""
-    nodes = Counter(
-        (node.entry, node.node_type, node.site, node.in_service)
-        for node in plan.nodes
-        if node.origin != "owned" and not node.hours
-    )
+    """Return all that a plan acquires for whole quarters, and what it sells."""
+    nodes: Counter[tuple[str, str, str, tuple[str, ...], bool]] = Counter()
+    for node in plan.nodes:
+        if node.sold:
+            gone = plan.quarters[plan.quarters.index(node.sold) :]
+            nodes[node.entry, node.node_type, node.site, gone, True] += 1
+        elif node.origin != "owned" and not node.hours:
+            nodes[node.entry, node.node_type, node.site, node.in_service, False] += 1
     return tuple(
-        Commitment(offer, node_type, site, quarters, count)
-        for (offer, node_type, site, quarters), count in sorted(nodes.items())
+        Commitment(entry, node_type, site, quarters, count, sold)
+        for (entry, node_type, site, quarters, sold), count in sorted(nodes.items())
     )
 
 
 def short_quarters(request: Request, committed: Sequence[Commitment]) -> tuple[str, ...]:
-    """Return the quarters in which owned and committed nodes do not hold all jobs.
+    """Return the quarters in which owned nodes, less sold and with acquired ones, do not hold all.
 
     Policies are kept, and nodes for hours or weeks may be had as offered. Each quarter is
     considered by itself: a unit may change its GPU type between them. Nodes are ordered as early
@@ -86,15 +91,21 @@ def _nodes_in_service(
     inputs: Inputs, committed: Sequence[Commitment], earliest: dict[str, str], quarter: str
 ) -> dict[str, FleetEntry]:
     """Return everything in service in a quarter."""
-    fleet = {
-        name: entry.model_copy(update={"retires": None, "may_switch_off": False, "sale": None})
-        for name, entry in inputs.scenario.fleet.items()
-        if entry.retires is None or quarter < str(entry.retires)
-    }
+    fleet = {}
+    gone: Counter[str] = Counter()
     for number, one in enumerate(committed):
-        if quarter in one.quarters and one.offer in earliest and quarter >= earliest[one.offer]:
+        if quarter not in one.quarters:
+            continue
+        if one.sold:
+            gone[one.entry] += one.count
+        elif one.entry in earliest and quarter >= earliest[one.entry]:
             entry = FleetEntry(node_type=one.node_type, site=one.site, count=one.count)
             fleet[f"committed {number}"] = entry
+    for name, entry in inputs.scenario.fleet.items():
+        left = entry.count - gone[name]
+        if left > 0 and (entry.retires is None or quarter < str(entry.retires)):
+            kept = {"count": left, "retires": None, "may_switch_off": False, "sale": None}
+            fleet[name] = entry.model_copy(update=kept)
     return fleet
 
 
@@ -188,7 +199,13 @@ def _one_quarter(
     """Return the problem of one quarter in which these nodes and offers are all there is."""
     scenario = inputs.scenario
     horizon = scenario.horizon
-    now = horizon.model_copy(update={"first_quarter": horizon.first_quarter + place, "quarters": 1})
+    now = horizon.model_copy(
+        update={
+            "first_quarter": horizon.first_quarter + place,
+            "quarters": 1,
+            "as_of": horizon.earliest_order,  # the quarters before it are still there to order in
+        }
+    )
     offers = {name: offer for name, offer in scenario.offers.items() if name in offered}
     only = {"horizon": now, "fleet": fleet, "offers": offers, "running": (), "budget": Budget()}
     return inputs.model_copy(

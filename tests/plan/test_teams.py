@@ -14,7 +14,7 @@ from planner.planning.checks import verify
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from tests.plan.edits import noticed, pieces, refused
-from tests.stated import changed, load_inputs, own_nodes, table
+from tests.stated import asked, changed, load_inputs, own_nodes, table
 
 CATALOG = own_nodes(
     eight={"gpu_type": "h100-80gb-sxm", "mean_power_kw": 10, "scale_out_fabric": "400 GbE"},
@@ -237,6 +237,27 @@ def test_a_bought_node_is_charged_evenly_over_its_quarters(inputs):
     )
     assert [line.offer for line in plan.acquisitions] == ["more"]
     assert used(plan, "red").charged_cents == (200_000 + 87_600, 200_000 + 87_600)
+
+
+def test_owned_nodes_are_no_part_of_the_order_that_price_breaks_count():
+    """The fleet entry has the name of the offer; one node is ordered, at the price of one."""
+    plan = make_plan(
+        asked(
+            """
+format: 1
+name: breaks
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-10-01}
+fleet: {h200: {node_type: xe9680-h200, count: 2}}
+offers:
+  h200: {node_type: xe9680-h200, kind: buy, price_usd: 341000,
+         price_breaks: [{from_nodes: 2, price_usd: 300000}]}
+teams: {red: {}}
+jobs: {job: {fixed: {gpus: 8}, count: 3, team: red}}
+"""
+        )
+    )
+    assert [line.count for line in plan.acquisitions] == [1]
+    assert sum(use.cost_cents for use in charged_by(plan).teams) == plan.proof.cost_cents
 
 
 def test_jobs_without_a_team_stand_last_and_a_team_without_a_job_holds_nothing(inputs):

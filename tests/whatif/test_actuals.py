@@ -112,3 +112,51 @@ def test_a_table_of_other_columns_or_none_is_refused(read, text, says):
         read("", header=text)
     (told,) = refusal.value.findings
     assert says in f"{told.headline()} {told.hint}"
+
+
+APIS = """
+format: 1
+name: apis
+horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-10-01}
+offers: {rent: {node_type: xe9680-h100, kind: rent}}
+apis:
+  api: {model: llama-3.1-8b, usd_per_million_input_tokens: 0.1,
+        usd_per_million_output_tokens: 0.1}
+jobs:
+  asked:
+    serve: {model: llama-3.1-8b,
+            load: {requests_per_second: 0.3, input_tokens: 500, output_tokens: 100}}
+    count: 3
+    api: allowed
+"""
+MIXED = """
+format: 1
+name: mixed
+horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-10-01}
+offers: {rent: {node_type: xe9680-h100, kind: rent}}
+jobs:
+  asked:
+    serve: {model: llama-3.1-8b, mixed: true,
+            load: {requests_per_second: 90, input_tokens: 500, output_tokens: 100}}
+"""
+DROPPED = """
+format: 1
+name: dropped
+horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-10-01}
+fleet: {own: {node_type: xe9680-h100, count: 1}}
+policies: {shortage: drop}
+jobs:
+  first: {fixed: {gpus: 8}}
+  asked: {fixed: {gpus: 8}, priority: low}
+"""
+
+
+@pytest.mark.parametrize(("text", "units"), [(APIS, 3), (MIXED, 1), (DROPPED, 1)])
+def test_the_forecast_is_what_was_asked_for_wherever_it_is_placed(tmp_path, text, units):
+    plan = make_plan(asked(text))
+    placed = next(job.units for job in plan.jobs if job.name == "asked")
+    assert placed != (units,)
+    file = tmp_path / "actuals.csv"
+    file.write_text(HEADER + "2027Q1,asked,,2\n", encoding="utf-8")
+    demand, _ = outcomes(plan, read_actuals(file, [plan]))
+    assert ("asked", units, 2) in {(one.name, one.planned, one.actual) for one in demand}

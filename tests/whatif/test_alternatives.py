@@ -140,13 +140,19 @@ def test_what_cannot_be_said_is_left_out_with_the_reason(found_with):
 
 
 @pytest.mark.parametrize(
-    ("offers", "single_vendor"),
+    ("offers", "headroom", "single_vendor"),
     [
-        ("", "nothing is on offer"),
-        ("offers: {h200: {node_type: xe9680-h200, kind: buy, price_usd: 1, quote: Q}}\n", None),
+        ("", "nothing is on offer", "nothing is on offer"),
+        (
+            "offers: {h200: {node_type: xe9680-h200, kind: buy, price_usd: 1, quote: Q}}\n",
+            "jobs hold next to no GPU of the types on offer",
+            None,
+        ),
     ],
 )
-def test_of_gpus_that_no_job_needs_none_are_said_to_be_free(tmp_path, offers, single_vendor):
+def test_of_gpus_that_no_job_needs_none_are_said_to_be_free(
+    tmp_path, offers, headroom, single_vendor
+):
     planner = planner_of(
         tmp_path,
         "format: 1\nname: Owned\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
@@ -154,7 +160,6 @@ def test_of_gpus_that_no_job_needs_none_are_said_to_be_free(tmp_path, offers, si
         "jobs: {small: {fixed: {gpus: 1}, gpu_types: [l40s-48gb]}}\n",
     )
     found = find_alternatives(runner_of(planner))
-    headroom = "jobs hold next to no GPU of the types on offer"
     assert other(found, "most headroom").left_out == headroom
     assert other(found, "single vendor").left_out == single_vendor
 
@@ -383,3 +388,36 @@ def test_doing_nothing_counts_the_replicas_of_each_quarter(tmp_path):
     found = units_short(planner.request(planner.inputs(Variant())))
     assert found is not None
     assert [(one.job, one.short) for one in found] == [("endpoint", (0, 1))]
+
+
+def test_an_owned_type_that_may_be_sold_is_not_said_to_be_needed(tmp_path):
+    text = """
+format: 1
+name: Two owned types
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-10-01}
+fleet:
+  kept: {node_type: xe9680-h100, count: 1}
+  sold: {node_type: xe9680-h200, count: 1,
+         sale: {price_usd: {2027Q1: 1000, 2027Q3: 8450}, quarters: 2027Q1}}
+jobs:
+  job: {fixed: {gpus: 8}}
+"""
+    best = other(find_alternatives(runner_of(planner_of(tmp_path, text))), "fewest node types").best
+    assert (best.value, best.bound) == (2, 1)
+
+
+def test_a_plan_that_earns_more_than_it_costs_is_within_its_own_tolerance(tmp_path):
+    """Sales bring more than all else costs: 3 % of that may be given up, and no more."""
+    text = """
+format: 1
+name: Sold
+horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-10-01}
+fleet:
+  own: {node_type: xe9680-h100, count: 2, sale: {price_usd: {2027Q1: 200000, 2027Q2: 1000}}}
+jobs:
+  small: {fixed: {gpus: 4}}
+"""
+    found = find_alternatives(runner_of(planner_of(tmp_path, text)))
+    assert found.cheapest.cost_cents < 0
+    fewest = other(found, "fewest node types")
+    assert fewest.figures.cost_cents == found.cheapest.cost_cents

@@ -32,7 +32,7 @@ def test_runs_that_go_to_the_cloud_do_not_make_a_quarter_fall_short(planner):
     plan = planner.plan(inputs)
     assert {node.entry for node in plan.nodes if node.hours} == {"cloud"}
     bought = commitments(plan)
-    assert [(one.offer, one.quarters) for one in bought] == [("buy", ("2027Q2",))]
+    assert [(one.entry, one.quarters) for one in bought] == [("buy", ("2027Q2",))]
     assert short_quarters(planner.request(inputs), bought) == ()
     assert short_quarters(planner.request(inputs), ()) == ("2027Q2",)
     without = planner.inputs(Variant((), (Override.parse("offers.cloud.maximum_gpus=0"),)))
@@ -59,3 +59,38 @@ def test_what_comes_a_quarter_late_falls_short_in_that_quarter_alone(tmp_path):
     assert [one.quarters for one in bought] == [("2027Q2", "2027Q3")]
     late = planner.inputs(Variant((), (Override.parse("offers.buy.lead_time_weeks=+10"),)))
     assert short_quarters(planner.request(late), bought) == ("2027Q2",)
+
+
+def test_without_a_day_of_the_plan_hours_can_be_ordered_within_the_horizon(tmp_path):
+    """Two weeks before the second quarter is a day of the first, on which orders begin."""
+    text = """
+format: 1
+name: Hours
+horizon: {first_quarter: 2027Q1, quarters: 2}
+offers:
+  cloud: {node_type: xe9680-h100, kind: hourly, price_usd_per_gpu_hour: 5, lead_time_weeks: 2}
+jobs:
+  tuning: {fixed: {gpus: 8}, run: {hours: 100}, quarters: 2027Q2}
+"""
+    planner = planner_of(tmp_path, text)
+    assert short_quarters(planner.request(planner.inputs(Variant())), ()) == ()
+
+
+def test_nodes_that_the_plan_sells_are_not_there_for_more_demand(tmp_path):
+    text = """
+format: 1
+name: Sold
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-10-01}
+fleet:
+  own: {node_type: xe9680-h100, count: 4, sale: {price_usd: 200000}}
+offers:
+  rent: {node_type: xe9680-h100, kind: rent}
+jobs:
+  job: {fixed: {gpus: 8}, count: {2027Q1: 1, 2027Q2: 1}}
+"""
+    planner = planner_of(tmp_path, text)
+    plan = planner.plan(planner.inputs(Variant()))
+    assert any(node.sold for node in plan.nodes)
+    more = planner.inputs(Variant((), (Override.of(("jobs", "job", "count", "2027Q2"), 2),)))
+    assert short_quarters(planner.request(more), commitments(plan)) == ("2027Q2",)
+    assert short_quarters(planner.request(more), ()) == ()

@@ -23,7 +23,7 @@ from planner.whatif.compare import (
     mixed,
     planned_side,
 )
-from tests.stated import changed, load_inputs
+from tests.stated import changed, load_inputs, stated
 from tests.whatif.conftest import SCENARIO
 
 
@@ -186,7 +186,21 @@ def test_an_offer_that_one_side_lacks_keeps_its_price_where_offers_are_exchanged
     assert exchanged.scenario.offers == inputs.scenario.offers
 
 
-def test_rules_and_catalog_are_causes_of_their_own(planned):
+MEASURED = """
+format: 1
+name: measured
+horizon: {first_quarter: 2027Q1, quarters: 1}
+use: {measured: [runs.csv]}
+offers: {hire: {node_type: xe9680-h100, kind: hourly}}
+jobs: {tuner: {tune: {model: llama-3.1-8b, method: lora, dataset_tokens: 1e9}}}
+"""
+RUNS = """\
+model,method,batch,sequence,gpus,gpu_type,tokens_per_second_per_gpu
+llama-3.1-8b,lora,8,2048,1,h100-80gb-sxm,2500
+"""
+
+
+def test_rules_and_catalog_are_causes_of_their_own(planned, tmp_path):
     base = planned()
     rule_id, rule = next(iter(base.inputs.rules.rules.items()))
     book = base.inputs.rules.rules | {rule_id: changed(rule, title="x")}
@@ -203,6 +217,12 @@ def test_rules_and_catalog_are_causes_of_their_own(planned):
     assert differing(base, with_facts(rules=rules)) == ("rules",)
     assert differing(base, with_facts(catalog_of_files=catalog)) == ("catalog",)
     assert differing(base, priced) == ("prices",)
+    (tmp_path / "runs.csv").write_text(RUNS, encoding="utf-8")
+    runs = stated(tmp_path, MEASURED).measured
+    measured = with_facts(measured=runs)
+    assert differing(base, measured) == ("catalog",)
+    assert mixed(base, measured, {"catalog"}).measured == runs
+    assert mixed(measured, base, {"prices"}).measured == runs
     both = with_facts(rules=rules, catalog_of_files=catalog)
     assert mixed(base, both, {"rules"}).catalog_of_files == known
     assert mixed(base, both, {"rules"}).rules == rules

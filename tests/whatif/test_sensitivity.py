@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 import planner as public
+from planner.inputs.override import Override
 from planner.reporting.markdown import render
 from planner.reporting.pictures import drawn as svg_of
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
@@ -148,6 +149,35 @@ def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_pric
         "offers.'h200.v2'.price_breaks=[{from_nodes: 5, price_usd: 288000}]",
     )
     assert "price of energy" not in by_name
+
+
+def test_growth_of_traffic_is_moved_with_that_of_units(tmp_path):
+    text = """
+format: 1
+name: Growth
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-12-01}
+offers: {rent: {node_type: xe9680-h100, kind: rent}}
+jobs:
+  chat:
+    serve: {model: llama-3.1-8b,
+            load: {requests_per_second: 1, growth_per_quarter: 50%, input_tokens: 500,
+                   output_tokens: 100}}
+  search: {fixed: {gpus: 1}, growth_per_quarter: 100%}
+"""
+    inputs = planner_of(tmp_path, text).inputs(Variant())
+    (growth,) = (one for one in uncertain_figures(inputs) if one.name == "growth of demand")
+    assert growth.stated == "2 jobs that grow"
+    assert set(map(str, growth.settings(Fraction(1, 5)))) == {
+        "jobs.chat.serve.load.growth_per_quarter=0.6",
+        "jobs.search.growth_per_quarter=1.2",
+    }
+
+
+def test_lead_times_are_moved_as_far_as_there_are_any(planner):
+    longest = Variant((), (Override.of(("offers", "bridge", "lead_time_weeks"), 519),))
+    (late,) = (one for one in uncertain_figures(planner.inputs(longest)) if one.unit == "weeks")
+    assert "offers.bridge.lead_time_weeks=520" in set(map(str, late.settings(Fraction(4))))
+    planner.inputs(Variant((), (*longest.settings, *late.settings(Fraction(4)))))
 
 
 def test_what_nodes_sell_for_is_moved_in_every_quarter():

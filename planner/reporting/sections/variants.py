@@ -235,7 +235,7 @@ def risk_document(found: Risk) -> Document:
         Heading("How often what is bought now falls short"),
         Paragraph(
             f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Asked of each "
-            "future: do these nodes, with those owned, hold all jobs of the quarter?"
+            "future: do these nodes, with those owned and not sold, hold all jobs of the quarter?"
         ),
         table(
             found.chances,
