@@ -418,6 +418,6 @@ jobs:
   small: {fixed: {gpus: 4}}
 """
     found = find_alternatives(runner_of(planner_of(tmp_path, text)))
-    assert found.cheapest.cost_cents < 0
+    assert (found.cheapest.cost_cents or 0) < 0
     fewest = other(found, "fewest node types")
     assert fewest.figures.cost_cents == found.cheapest.cost_cents
