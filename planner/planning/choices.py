@@ -151,7 +151,7 @@ class ChoicePrices:
                 jobs=tuple(sorted({one.job for use in here for one in use.occupants})),
                 present_cents=paid,
                 without=outcome,
-                turns_at=None if more is None else 1 + more / paid,
+                turns_at=None if more is None or not paid else 1 + more / paid,
             )
 
     def utilization_cents(self, plan: Plan) -> int | None:

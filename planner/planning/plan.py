@@ -611,7 +611,8 @@ class HourlyUse(Frozen):
     without: OtherPlan
     """Whether the best plan without the offer is proved, open, or does not exist."""
     turns_at: float | None
-    """The multiple of its price above which a plan without it is cheaper; None unless proved."""
+    """The multiple of its price above which a plan without it is cheaper; None unless proved,
+    and where all of it costs less than a cent."""
 
 
 class NearMiss(Frozen):

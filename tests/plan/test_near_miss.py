@@ -135,3 +135,20 @@ def test_a_policy_that_would_save_is_told_with_what_it_costs_to_keep():
 def test_a_job_that_states_that_it_keeps_its_gpu_type_is_not_asked():
     kept = planner.plan(CHANGING, set={"jobs.chat.may_change_gpu_type": False})
     assert not any(one.policy for one in kept._plan.near_misses)
+
+
+def test_where_sales_bring_more_than_all_costs_no_change_saves_nothing():
+    plan = planner.plan(
+        """
+format: 1
+name: sold
+horizon: {first_quarter: 2027Q1, quarters: 3, as_of: 2026-10-01}
+fleet:
+  own: {node_type: xe9680-h100, count: 4,
+        sale: {price_usd: {2027Q1: 200000, 2027Q4: 1000}}}
+jobs:
+  job: {fixed: {gpus: 4}, count: 2}
+"""
+    )._plan
+    assert plan.proof.cost_cents < 0
+    assert [one.policy for one in plan.near_misses if not one.saved_cents] == []

@@ -286,3 +286,20 @@ def test_terms_that_are_longer_than_the_quarter_begin_with_it():
     terms = {**RENT, "term_weeks": 13, "site": "cloud"}
     (node,) = planned({"cloud": terms}, {"one": run(300, window={"release": 9})}).nodes
     assert node.hours == (0, 13 * 168)
+
+
+def test_hours_worth_less_than_a_cent_today_turn_at_no_price():
+    """A cent an hour, two years later at 100 % a year, is a quarter of a cent: nothing."""
+    text = """
+format: 1
+name: cheap
+horizon: {first_quarter: 2027Q1, quarters: 12, as_of: 2026-10-01}
+finance: {discount_rate_per_year: 1}
+offers:
+  hour: {node_type: xe9680-h100, kind: hourly, price_usd_per_gpu_hour: 0.00125}
+  rent: {node_type: xe9680-h100, kind: rent}
+jobs:
+  job: {fixed: {gpus: 8}, run: {hours: 10}, quarters: 2029Q4}
+"""
+    (use,) = make_plan(asked(text)).hourly
+    assert (use.present_cents, use.without, use.turns_at) == (0, "proved", None)
