@@ -15,7 +15,7 @@ from tests.properties.questions import QUESTIONS, drawing, written
 from tests.stated import load_inputs
 
 ROOT = Path(__file__).parents[2]
-IN_ORDER = {"apply", "scenarios", "price_breaks", "catalog", "rules"}
+IN_ORDER = {"apply", "scenarios", "price_breaks", "catalog", "rules", "running"}
 """Lists in which the order says something."""
 
 
