@@ -309,7 +309,8 @@ def _servers(file: Path, catalog: Catalog) -> list[tuple[cluster.Server, Collect
 def _jobs(
     file: Path, mapping: FilePath | None, sheet: str | None, progress: Progress
 ) -> dict[str, dict[str, Any]]:
-    found = import_table(file, mapping=mapping, sheet=sheet, progress=progress)
+    renamed = None if traffic.is_trace(file) else mapping  # which is of tables beside it
+    found = import_table(file, mapping=renamed, sheet=sheet, progress=progress)
     if found.kind == "actuals":
         message = "tells what ran, and neither jobs nor servers"
         hint = "`planner import` makes actuals of it, for `planner compare --actuals`"

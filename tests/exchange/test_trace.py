@@ -242,3 +242,14 @@ def test_hundreds_of_bad_lines_are_told_twenty_at_a_time(trace):
     with pytest.raises(InputError) as caught:
         planner.import_table(trace(AZURE + "noon,1,1\n" * 500))
     assert len(caught.value.findings) == 20
+
+
+def test_a_first_scenario_takes_a_mapping_for_the_table_that_stands_beside_a_trace(trace):
+    requests = trace(BURST + "".join(f"{10 * n},llama-3.1-8b,500,200,700,x\n" for n in range(60)))
+    jobs = trace("Name,Model\nchat,llama-3.1-8b\n", "jobs.csv")
+    mapping = trace("columns: {Name: job, Model: serve.model}\n", "mapping.yaml")
+    made = planner.init(
+        sources=(requests, jobs), mapping=mapping, own="xe9680-h100", as_of="2026-11-23"
+    )
+    scenario = planner.load(made.text)
+    assert [row["job"] for row in scenario.rows()] == ["trace-llama-3-1-8b", "chat"]
