@@ -66,6 +66,11 @@ class Detail:
     narrow: bool = False
     """Whether tables leave out what the node map shows as well."""
 
+    @property
+    def rest(self) -> str:
+        """Say where the rest is, behind what is left out."""
+        return f", all of them in plan.json{', which --out writes' if self.narrow else ''}"
+
 
 FULL = Detail(jobs=1000, lines=200, notes=500)
 """For a document."""

@@ -162,7 +162,7 @@ def jobs_section(traced: TracedPlan) -> Iterator[Block]:
         without=[*(["Placed on"] * traced.detail.narrow), *([_TAG] * (not tagged))],
     )
     tags = dollars(sum(job.tag_cents for job in jobs[most:]))
-    yield from rest(len(jobs) - most, "job", f" with tags of {tags} USD, all of them in plan.json")
+    yield from rest(len(jobs) - most, "job", f" with tags of {tags} USD{traced.detail.rest}")
     by_rule: dict[str, list[str]] = defaultdict(list)
     for job in jobs:
         if job.derived_from:
@@ -339,7 +339,7 @@ def decisions_section(traced: TracedPlan) -> Iterator[Block]:
     )
     for place, job in enumerate(jobs[:most]):
         yield Fold(job.name, traced.job_anchor[job.name], tuple(_decision(traced, place, told)))
-    yield from rest(len(jobs) - most, "job", ", all of them in plan.json")
+    yield from rest(len(jobs) - most, "job", traced.detail.rest)
 
 
 def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) -> Iterator[Block]:
@@ -578,7 +578,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
             "decode.",
             tone="faint",
         )
-    yield from rest(len(rows) - len(shown), "row", ", all in plan.json")
+    yield from rest(len(rows) - len(shown), "row", traced.detail.rest)
 
     def of(place: int) -> _Serves:
         return first[plan.endpoints[place].job]

@@ -82,7 +82,7 @@ def warnings_section(traced: TracedPlan) -> Iterator[Block]:
     lines = [_line(*note) for note in merged_notes(notes, whole=len(notes) <= most)]
     if lines:
         yield Bullets(tuple(lines[:most]), "warning")
-    yield from rest(len(lines) - most, "note", ", all of them in plan.json")
+    yield from rest(len(lines) - most, "note", traced.detail.rest)
 
 
 def checks_section(traced: TracedPlan) -> Iterator[Block]:
@@ -157,7 +157,7 @@ def assumptions_section(traced: TracedPlan) -> Iterator[Block]:
         caption="What the inputs leave open",
     )
     yield from (one for one in (settings, notes) if one.rows)
-    yield from rest(len(by_origin) - most, "assumption", ", all of them in plan.json")
+    yield from rest(len(by_origin) - most, "assumption", traced.detail.rest)
     if not (settings.rows or notes.rows):
         yield Paragraph("Nothing was left open: every figure is stated.")
 
