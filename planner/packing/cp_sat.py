@@ -108,11 +108,6 @@ class _Nodes:
         """By resource and node."""
         self._area: list[list[Any]] = [[] for _ in self._used]
         """By node: the GPU-hours of what is on it."""
-        self._at_once = all(
-            kind["earliest"] == 0 and kind["nodes"] == 1 and not kind["quotas"]
-            for kind in pool["kinds"]
-        )
-        """Whether all on a node may as well run earlier: nothing waits, or is counted elsewhere."""
         if pool["hourly"]:
             self._rent(pool["hourly"])
         else:
@@ -132,6 +127,11 @@ class _Nodes:
         model, step, horizon = self._model, hourly["step_hours"], self._whole.hours
         fewest = -(-hourly["minimum_hours"] // step)
         most = max(fewest, -(-horizon // step))
+        # Where no run waits, or counts elsewhere, all on a node may as well be there earlier.
+        at_once = hourly["offer"] is None and all(
+            kind["earliest"] == 0 and kind["nodes"] == 1 and not kind["quotas"]
+            for kind in self._pool["kinds"]
+        )
         for used in self._used:
             begin, end = (model.new_int_var(0, horizon, "") for _ in range(2))
             steps = model.new_int_var(0, most, "")
@@ -142,7 +142,7 @@ class _Nodes:
             model.add(end <= horizon * used)
             self._rented.append((begin, steps))
             self._ends.append(end)
-            if self._at_once and hourly["offer"] is None:
+            if at_once:
                 model.add(begin == 0)
             if hourly["offer"] is not None:
                 until = model.new_int_var(0, horizon + most * step, "")
